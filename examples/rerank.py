@@ -44,9 +44,9 @@ def main() -> None:
     }
     # The linear program penalises |w|_1 instead of |w|^2, so most weights are exactly zero.
     learned = {
-        "log loss": Reranker(loss="log", C=0.1).fit(X, y, costs),
-        "hinge loss": Reranker(loss="hinge", C=0.1).fit(X, y, costs),
-        "linear program": Reranker(loss="hinge", C=0.05, learner=LP(free_sign=True)).fit(X, y, costs),
+        "log loss": Reranker(loss="log", C=0.1).fit(X, y, costs=costs),
+        "hinge loss": Reranker(loss="hinge", C=0.1).fit(X, y, costs=costs),
+        "linear program": Reranker(loss="hinge", C=0.05, learner=LP(free_sign=True)).fit(X, y, costs=costs),
     }
     print(f"trained on {len(X)} evenings, tested on {len(X_test)}:     good   regret   weights")
     for name, ranker in {**given, **learned}.items():

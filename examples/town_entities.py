@@ -5,6 +5,7 @@ weights are from the optimum at most. Run it with `make demo`; it draws the lear
 """
 
 from collections.abc import Sequence
+from math import ceil
 from pathlib import Path
 from typing import TypeVar
 
@@ -82,7 +83,7 @@ def show_sentences(
     wrong = [pair for pair in pairs if set(pair[1]) != set(pair[2])]
     right = [pair for pair in pairs if set(pair[1]) == set(pair[2]) and len(pair[1]) > 1]
     heading(console, f"Test sentences: {len(wrong)} of {len(pairs)} have an error")
-    marks = "A cross marks what the tagger missed, on the left, and what it found wrongly, on the right."
+    marks = "✗ on the left: missed. ✗ on the right: wrong."
     console.print(f"Entities are {'in colour' if in_colour(console) else 'in brackets'}. {marks}")
     table = Table(box=box.SIMPLE_HEAD, expand=True, show_lines=False, padding=(0, 1, 1, 1))
     table.add_column("gold", ratio=1)
@@ -151,7 +152,9 @@ def show_certificate(console: Console, record: Record) -> None:
     console.print(f"primal P  {record.primal:14.6f}   the objective at these weights")
     console.print(f"dual D    {record.dual:14.6f}   no weights have an objective below this")
     console.print(f"gap P - D {record.gap:14.6f}")
-    meaning = f"Whatever weights anybody may find, P can fall by at most {record.relative_gap:.1e} of its value."
+    meaning = (
+        f"Proven: no other weights can improve the objective by more than {ceil(1e6 * record.relative_gap) / 1e4:g} %."
+    )
     console.print(meaning, soft_wrap=True)
 
 

@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from margrave import Kernel, MargraveError, Taxonomy
 from margrave.binding import bind, bind_shards
+from margrave.examples import Examples
 from margrave.files.stored import pack
 from margrave.losses import Hamming
 from margrave.maps import ChainMap, FeatureTable, NodeMap, SparseMap
@@ -74,9 +75,9 @@ def test_shards_give_the_bits_of_one_problem(name: str, seed: int, cuts: list[in
     rng = np.random.default_rng(seed)
     X, Y = draw(rng, 12)
     bounds = [0, *sorted(cuts), 12]
-    shards = [(X[a:b], Y[a:b]) for a, b in pairwise(bounds)]
+    shards = [Examples(X[a:b], Y[a:b]) for a, b in pairwise(bounds)]
     whole_features, shard_features = make(), make()
-    whole = bind(structure, whole_features, X, Y, costs=Hamming())
+    whole = bind(structure, whole_features, Examples(X, Y), costs=Hamming())
     parts = bind_shards(structure, shard_features, shards, costs=Hamming())
     one, other = {}, {}
     assert pack(whole_features, one, "features") == pack(shard_features, other, "features")
@@ -104,12 +105,11 @@ def test_shards_with_attributes_of_transitions_share_them() -> None:
     X, Y = sequences(rng, 8)
     edges = [[names(rng) for _ in x] for x in X]
     whole_features, shard_features = ChainMap(), ChainMap()
-    whole = bind(Chain(tied=False), whole_features, X, Y, to_map={"edges": edges})
+    whole = bind(Chain(tied=False), whole_features, Examples(X, Y, extras={"edges": edges}))
     parts = bind_shards(
         Chain(tied=False),
         shard_features,
-        [(X[:3], Y[:3]), (X[3:], Y[3:])],
-        to_map=[{"edges": edges[:3]}, {"edges": edges[3:]}],
+        [Examples(X[:3], Y[:3], {"edges": edges[:3]}), Examples(X[3:], Y[3:], {"edges": edges[3:]})],
     )
     w = rng.standard_normal(whole.problem.dim)
     assert_array_equal(parts[1].problem.score(0, w), whole.problem.score(3, w))
@@ -134,4 +134,4 @@ def test_labels_of_two_kinds_do_not_merge() -> None:
 def test_a_precomputed_kernel_cannot_be_sharded() -> None:
     X = np.eye(4)
     with pytest.raises(MargraveError, match=r"needs all inputs at once|must be a square matrix"):
-        bind_shards(Multiclass(), Kernel("precomputed"), [(X[:2], ["a", "b"]), (X[2:], ["a", "b"])])
+        bind_shards(Multiclass(), Kernel("precomputed"), [Examples(X[:2], ["a", "b"]), Examples(X[2:], ["a", "b"])])

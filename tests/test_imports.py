@@ -4,11 +4,13 @@ import ast
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import margrave
 import margrave.estimators
+import margrave.translation
 from margrave.estimators.files import SavedModel
 from margrave.files.stored import import_modules
 
@@ -39,6 +41,20 @@ def test_an_estimator_imports_no_command_line() -> None:
     assert not loaded & {"rich", "typer", "matplotlib", "pandas", "margrave.cli"}
 
 
+def test_records_and_endings_are_imported_without_the_learners() -> None:
+    loaded = modules_after("from margrave.learners.record import Record; from margrave.learners.ended import Ended")
+    assert not loaded & {*HEAVY, "margrave._core", "margrave.learners.base"}
+    loaded = modules_after("from margrave.learners import EG")
+    assert "margrave.learners.eg" in loaded and "margrave.learners.lbfgs" not in loaded
+
+
+def test_a_learner_cannot_take_the_name_of_one_that_is_not_imported_yet() -> None:
+    code = "class Own(Learner): name = 'eg'"
+    with pytest.raises(subprocess.CalledProcessError) as found:
+        modules_after(f"from margrave.learners import Learner\n{code}")
+    assert "TypeError: the learner 'eg' is already margrave.learners.eg.EG" in found.value.stderr
+
+
 @pytest.mark.parametrize("name", margrave.__all__)
 def test_a_public_name_is_what_it_says(name: str) -> None:
     value = getattr(margrave, name)
@@ -65,24 +81,24 @@ def test_the_list_of_names_is_sorted_and_says_everything_once() -> None:
     assert dir(margrave) == margrave.__all__
 
 
-def test_type_checkers_see_the_same_names() -> None:
+@pytest.mark.parametrize("package", [margrave, margrave.translation], ids=lambda package: package.__name__)
+def test_type_checkers_see_the_same_names(package: Any) -> None:
     seen = {}
-    for statement in ast.walk(ast.parse(Path(margrave.__file__).read_text(encoding="utf-8"))):
+    for statement in ast.walk(ast.parse(Path(package.__file__).read_text(encoding="utf-8"))):
         if isinstance(statement, ast.ImportFrom) and (statement.module or "").startswith("margrave"):
             for name in statement.names:
                 assert name.asname == name.name  # Otherwise it is imported but not exported.
                 seen[name.name] = statement.module
-    assert seen == margrave._HOMES
+    assert seen == package._HOMES
+    assert all(getattr(package, name).__name__ == name for name in package.__all__)
 
 
 def test_every_estimator_is_a_public_name() -> None:
     import_modules("margrave.estimators")
     import_modules("margrave.translation")
-    own = {name for name, kind in SavedModel.registered.items() if kind.__module__.startswith("margrave.")}
-    bases = {"StructuredEstimator", "MatrixExamples", "AlignmentEstimator", "ApproximateEstimator"}
-    bases |= {"StructuredModel", "ConstituencyModel", "AlignmentScores", "AlignerModel", "TokenTagger"}
-    assert own - bases <= set(margrave.__all__)
-    assert set(dir(margrave.estimators)) == (own - bases - {"Translator"}) | {"PathCV", "load"}
+    own = {name for name, kind in SavedModel.estimators.items() if kind.__module__.startswith("margrave.")}
+    assert own <= set(margrave.__all__)
+    assert set(dir(margrave.estimators)) == (own - {"Translator"}) | {"PathCV", "load"}
 
 
 def test_the_version_is_that_of_the_distribution() -> None:

@@ -14,7 +14,7 @@ from margrave import _core
 from margrave.binding import bind
 from margrave.data import Arcs, Sentence
 from margrave.estimators import DependencyParser
-from margrave.estimators.model import Given
+from margrave.examples import Examples
 from margrave.features import ArcTemplates
 from margrave.learners import Weights
 from margrave.losses.costs import Hamming
@@ -53,16 +53,14 @@ class Tagging:
         return bind(
             chain,
             self.features,
-            self.X,
-            self.Y,
+            Examples(self.X, self.Y, extras={"edges": self.edges}),
             outputs=self.outputs,
             costs=Hamming(),
-            to_map={"edges": self.edges},
         ).problem
 
     def tags(self, X: Any) -> Callable[[Weights], list[list[str]]]:
         """The best tags of other sequences, by weights."""
-        others = bind(Chain(order=self.order), self.features, X, outputs=self.outputs)
+        others = bind(Chain(order=self.order), self.features, Examples(X), outputs=self.outputs)
         return lambda w: others.best(w, 1)
 
     def f1(self, X: Any, Y: Sequence[Sequence[str]]) -> Callable[[Weights], float]:
@@ -79,8 +77,8 @@ class SavedTagging:
 
     def __init__(self, path: str, X: Any, Y: Sequence[Sequence[str]]) -> None:
         features, outputs = ChainMap(), Chain().learn(Y)
-        rows = features.encode(X, grow=True)
-        features.learn(rows, Chain().bind(outputs, np.diff(rows.example_begin), Y))
+        rows = features.encode(Examples(X), grow=True)
+        features.learn(rows, Chain().bind(outputs, Examples.of_sizes(np.diff(rows.example_begin), Y)))
         assert features.tokens.weighted is not None
         example_begin, row_begin, index, _ = rows.tokens.arrays()
         begin, column = features.tokens.weighted.arrays()
@@ -125,13 +123,13 @@ class Parsing:
         self.features = SparseMap(unit="arc")
         heads = [sentence.heads for sentence in sentences]
         examples = Attributes(sentences, arc_attributes)
-        self.problem = bind(NonProjectiveTree(), self.features, examples, heads, costs=Hamming()).problem
+        self.problem = bind(NonProjectiveTree(), self.features, Examples(examples, heads), costs=Hamming()).problem
 
     def uas(self, sentences: Sequence[Sentence]) -> Callable[[Weights], float]:
         """The unlabelled attachment score of other sentences, by weights."""
         tree = NonProjectiveTree()
         gold = [sentence.heads for sentence in sentences]
-        others = bind(tree, self.features, Attributes(sentences, arc_attributes), outputs=tree.learn(gold))
+        others = bind(tree, self.features, Examples(Attributes(sentences, arc_attributes)), outputs=tree.learn(gold))
         return lambda w: attachment_scores(gold, others.best(w, 1)).uas
 
 
@@ -166,7 +164,7 @@ class TemplateParsing:
         arcs = self._arcs(rows, words)
         if prune == "posterior":
             arcs, self.pruner, self.lost_arcs = _posterior_pruning(rows, heads, bits)
-        self.bound = bind(tree, self.features, words, heads, costs=Hamming(), to_structure={"arcs": arcs})
+        self.bound = bind(tree, self.features, Examples(words, heads, extras={"arcs": arcs}), costs=Hamming())
         self.problem = self.bound.problem
 
     def statistics(self, sentences: Sequence[Sentence]) -> Callable[[Weights], Any]:
@@ -174,7 +172,7 @@ class TemplateParsing:
         rows = self._rows(sentences)
         words = self.features.transform(rows)
         gold, arcs = [sentence.heads for sentence in sentences], {"arcs": self._arcs(rows, words)}
-        others = bind(self.tree, self.features, words, outputs=self.tree.learn(gold), to_structure=arcs)
+        others = bind(self.tree, self.features, Examples(words, extras=arcs), outputs=self.tree.learn(gold))
         forms = ([word.form for word in sentence.words] for sentence in sentences)
         ignored = None if self.punctuation else punctuation(forms)
         return lambda w: attachment_statistics(gold, others.best(w, 1), ignore=ignored)
@@ -186,7 +184,7 @@ class TemplateParsing:
 
     def _arcs(self, rows: Rows, words: _core.TreeAttributes) -> Arcs:
         if self.pruner is not None:
-            return Arcs(words.words, self.pruner._left(rows))
+            return Arcs(words.words, np.concatenate(self.pruner.arcs_left(rows, {})))
         return Arcs(words.words, None if self.pairs is None else self.pairs.arcs(words))
 
     def _rows(self, sentences: Sequence[Sentence]) -> Rows:
@@ -198,8 +196,8 @@ def _posterior_pruning(rows: Rows, heads: list[list[int]], bits: int) -> tuple[A
     parser = DependencyParser(
         C=_PRUNER_C, order=2, projective=False, labels=False, weights=f"hash:{bits}", n_jobs=1, max_words=2**31 - 1
     )
-    given, _ = parser._checked(Given(rows, heads), None)
-    return given.to_structure["arcs"], given.fitted["pruner_"], given.fitted["lost_arcs_"]
+    examples, learned = parser._prepared(Examples(rows, heads, training=True))
+    return examples.extra("arcs"), learned["pruner_"], learned["lost_arcs_"]
 
 
 def word_rows(sentences: Sequence[Sentence], columns: Sequence[str]) -> Rows:
@@ -220,8 +218,8 @@ class KernelTagging:
         self.gold = [np.array([number[tag] for tag in tags], dtype=np.int32) for tags in Y["train"]]
         features = ChainMap(Kernel("polynomial", degree=2))
         self.bound = {
-            "train": bind(Chain(), features, X["train"], Y["train"], outputs=self.outputs, costs=Hamming()),
-            "test": bind(Chain(), features, X["test"], outputs=self.outputs),
+            "train": bind(Chain(), features, Examples(X["train"], Y["train"]), outputs=self.outputs, costs=Hamming()),
+            "test": bind(Chain(), features, Examples(X["test"]), outputs=self.outputs),
         }
 
     def error(self, part: str, w: Weights) -> float:
@@ -254,5 +252,5 @@ def digits_problem() -> _core.Problem:
 def classes_problem(X: Any, labels: Any, classes: int) -> _core.Problem:
     """So many classes with a weight for every column and class."""
     return bind(
-        Multiclass(), FeatureTable("all"), X, labels, outputs=Labels.of(range(classes)), costs=Hamming()
+        Multiclass(), FeatureTable("all"), Examples(X, labels), outputs=Labels.of(range(classes)), costs=Hamming()
     ).problem

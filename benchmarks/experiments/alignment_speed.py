@@ -14,6 +14,7 @@ from margrave import SequenceAligner
 from margrave.data import BLOSUM62, Letters
 from margrave.data.substitution import HALF_BIT
 from margrave.estimators.generative_aligner import aligner_of
+from margrave.examples import Examples
 from margrave.features import Sequences
 from margrave.structures import Alignment, NoOutputs
 
@@ -74,7 +75,9 @@ def inference() -> dict[str, Any]:
     rows = {}
     for mode in MODES:
         structure = Alignment(mode, letters=len(LETTERS))
-        bound = structure.bind(NoOutputs(), np.zeros(0, dtype=np.int64), x=Letters.of([x]), y=Letters.of([y]))
+        bound = structure.bind(
+            NoOutputs(), Examples.of_sizes(np.zeros(0, dtype=np.int64), x=Letters.of([x]), y=Letters.of([y]))
+        )
         parts = bound.parts(0)
         empty = _core.Tokens(
             np.array([0, parts]), np.zeros(parts + 1, dtype=np.int64), np.zeros(0, dtype=np.int32), None

@@ -18,6 +18,7 @@ from benchmarks.tables import markdown, number
 from margrave import Hinge, _core
 from margrave.data.constituents import Tree
 from margrave.estimators.pcfg import log_probabilities
+from margrave.examples import Examples
 from margrave.learners import Objective
 from margrave.maps import SpanMap
 from margrave.structures import ContextFreeTree, Grammar
@@ -63,9 +64,9 @@ def together(runs: list[Result]) -> Result:
 def timed(grammar: Grammar, trees: list[Tree], n: int) -> Result:
     """Milliseconds per sentence of n words."""
     chosen = [list(zip(tree.words, tree.tags, strict=True)) for tree in trees if len(tree.words) == n][:SENTENCES]
-    bound = ContextFreeTree().bind(grammar, np.zeros(len(chosen), np.int64), sentences=chosen)
+    bound = ContextFreeTree().bind(grammar, Examples.of_sizes(np.zeros(len(chosen), np.int64), X=chosen))
     features = SpanMap()
-    problem = _core.join(bound, features.map(features.encode(chosen, grow=True), bound))
+    problem = _core.join(bound, features.map(features.encode(Examples(chosen), grow=True), bound))
     w = log_probabilities(grammar, 0.0)
     times = {name: 1e3 * shortest(partial(call, problem, w)) / len(chosen) for name, call in OPERATIONS.items()}
     return {"words": n, "rules": len(grammar.binary), "symbols": len(grammar.compiled.symbols), **times}
@@ -74,10 +75,10 @@ def timed(grammar: Grammar, trees: list[Tree], n: int) -> Result:
 def timed_f1(grammar: Grammar, trees: list[Tree], n: int) -> Result:
     """Milliseconds of the search with the F1 cost for one sentence of n words, at the weights of a PCFG."""
     chosen = [tree for tree in trees if len(tree.words) == n][:F1_SENTENCES]
-    bound = ContextFreeTree().bind(grammar, np.zeros(len(chosen), np.int64), chosen)
+    bound = ContextFreeTree().bind(grammar, Examples.of_sizes(np.zeros(len(chosen), np.int64), chosen))
     features = SpanMap()
     sentences = [list(zip(tree.words, tree.tags, strict=True)) for tree in chosen]
-    problem = _core.join(bound, features.map(features.encode(sentences, grow=True), bound))
+    problem = _core.join(bound, features.map(features.encode(Examples(sentences), grow=True), bound))
     objective = Objective(problem, Hinge(cost="f1", slack=2), C=1.0, n_jobs=1)
     started = perf_counter()
     objective.primal(log_probabilities(grammar, 0.0))
@@ -98,9 +99,9 @@ def timed_dense(n: int) -> Result:
     rules += [(tag, word) for tag in tags for word in words]
     grammar = Grammar.of_rules(rules, names[0])
     sentences = [[(word, word) for word in words]] * BATCH
-    bound = ContextFreeTree(grammar=grammar).bind(grammar, np.zeros(BATCH, np.int64), sentences=sentences)
+    bound = ContextFreeTree(grammar=grammar).bind(grammar, Examples.of_sizes(np.zeros(BATCH, np.int64), X=sentences))
     features = SpanMap()
-    problem = _core.join(bound, features.map(features.encode(sentences, grow=True), bound))
+    problem = _core.join(bound, features.map(features.encode(Examples(sentences), grow=True), bound))
     compiled = grammar.compiled
     w = rng.standard_normal(len(compiled.rule_names()))
     found: Result = {"words": n, "rules": len(compiled.binary), "torch-struct": None, "apart": None}

@@ -17,6 +17,7 @@ from benchmarks.tables import markdown, number
 from margrave import _core
 from margrave.binding import bind
 from margrave.data.graphs import grid_edges
+from margrave.examples import Examples
 from margrave.maps import ChainMap, FeatureTable
 from margrave.structures import Chain, FactorGraph, Labels
 from margrave.structures.factor_graph import GraphArrays
@@ -75,8 +76,7 @@ def of_chain(rng: np.random.Generator, labels: int) -> Result:
     chain = bind(
         Chain(tied=False),
         ChainMap(FeatureTable("all")),
-        [np.eye(LENGTH)],
-        [[names[t % labels] for t in range(LENGTH)]],
+        Examples([np.eye(LENGTH)], [[names[t % labels] for t in range(LENGTH)]]),
         outputs=Labels(np.array(names)),
     ).problem
     theta = rng.normal(size=problem.parts(0))
@@ -100,7 +100,7 @@ def graph_problem(
     """A graph with a score for every label of a node and for every pair of labels of an edge."""
     outputs = Labels(np.array([f"label {k:02}" for k in range(labels)]))
     graphs = GraphArrays.pairwise(np.zeros(1, np.int64), np.array([nodes]), [edges])
-    structure: Any = (settings or FactorGraph()).bind(outputs, np.array([1]), graphs=graphs)
+    structure: Any = settings or FactorGraph().bind(outputs, Examples.of_sizes(np.array([1]), X=graphs))
     n = structure.parts(0)
     rows = _core.Tokens(np.array([0, n]), np.arange(n + 1), np.arange(n, dtype=np.int32), None)
     return _core.join(structure, _core.sparse_parts(n, rows, structure.choices, structure.repeats)), structure

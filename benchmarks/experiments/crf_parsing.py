@@ -12,6 +12,7 @@ from benchmarks.curves import View, follow, near, reached, thinned
 from benchmarks.plots import DOTS, coloured, draw, finished, panels
 from benchmarks.tables import markdown, number
 from margrave import _core
+from margrave.examples import Examples
 from margrave.learners import EG, LBFGS, Learner, Objective
 from margrave.losses import Log
 from margrave.maps import SpanMap
@@ -38,8 +39,8 @@ def measure() -> Result:
     grammar = structure.learn(trees)
     features = SpanMap(0, grammar.compiled.rule_names())
     sentences = [list(zip(tree.words, tree.tags, strict=True)) for tree in trees]
-    bound = structure.bind(grammar, np.zeros(len(trees), np.int64), trees, sentences=sentences)
-    problem = _core.join(bound, features.map(features.encode(sentences, grow=True), bound))
+    bound = structure.bind(grammar, Examples.of_sizes(np.zeros(len(trees), np.int64), trees, X=sentences))
+    problem = _core.join(bound, features.map(features.encode(Examples(sentences), grow=True), bound))
     runs = {
         name: follow(learner, Objective(problem, Log(), C=C, n_jobs=1), [TOL], SECONDS, {})
         for name, learner in LEARNERS.items()

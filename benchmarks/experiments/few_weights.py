@@ -16,7 +16,7 @@ from benchmarks.curves import compare
 from benchmarks.experiments.alignment_speed import LETTERS, known_pairs
 from benchmarks.tables import markdown
 from margrave import SequenceAligner, _core
-from margrave.estimators.model import Given
+from margrave.examples import Examples
 from margrave.features import Sequences
 from margrave.learners import EG, LBFGS
 from margrave.learners.auto import FEW_WEIGHTS
@@ -43,7 +43,7 @@ def alignments(pairs: int, symmetric: bool, **features: Any) -> _core.Problem:
     """Pairs of 100 letters with a table of pairs of letters."""
     X, Y = known_pairs(pairs, 100)
     model = SequenceAligner(symmetric=symmetric, features=Sequences(LETTERS), **features)
-    return model._training(Given(X, Y), None, Log()).bound.problem
+    return model._training(Examples(X, Y, training=True), Log()).bound.problem
 
 
 def chains(states: int, symbols: int, sequences: int) -> _core.Problem:

@@ -22,6 +22,7 @@ from benchmarks.tables import markdown
 from margrave.binding import Bound, bind
 from margrave.data import image_graph
 from margrave.estimators.graph_labeler import shared_graphs
+from margrave.examples import Examples
 from margrave.learners import MIRA, SGD, Learner, Objective, Observer, Record, Weights
 from margrave.losses import Log
 from margrave.maps import GraphMap
@@ -77,7 +78,7 @@ def denoising(keep: float) -> Bound:
     labels = [image.ravel().tolist() for image in true]
     structure = FactorGraph(inference="bp", keep=keep)
     features = GraphMap("symmetric")
-    return bind(structure, features, graphs, labels, to_structure={"graphs": shared_graphs(graphs)})
+    return bind(structure, features, Examples(shared_graphs(graphs), labels, encoded=graphs))
 
 
 def one_run(bound: Bound, learner: Learner) -> Result:

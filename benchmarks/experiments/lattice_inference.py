@@ -15,6 +15,7 @@ import numpy as np
 from benchmarks.tables import markdown
 from margrave import _core
 from margrave.data import Lattice
+from margrave.examples import Examples
 from margrave.structures import LatticePaths, NoOutputs
 
 Result = dict[str, Any]
@@ -41,7 +42,7 @@ def measure() -> Result:
         count = EDGES // (nodes * OUT)
         lattices = [random_lattice(np.random.default_rng(k), nodes) for k in range(count)]
         units = np.array([len(lattice.edges) for lattice in lattices], dtype=np.int64)
-        ours = LatticePaths().bind(NoOutputs(), units, lattices=lattices)
+        ours = LatticePaths().bind(NoOutputs(), Examples.of_sizes(units, X=lattices))
         engine = _core.hypergraphs([graph(lattice) for lattice in lattices], units, None, None, None)
         times = {name: timed(bound, units) for name, bound in (("lattice", ours), ("hypergraph", engine))}
         rows.append({"nodes": nodes, "lattices": count, **times})

@@ -88,7 +88,7 @@ def parsing(model: str, labels: bool, data: str, output: str) -> float:
     """The seconds of what `margrave predict` does with a model that is loaded."""
     loaded = load_model(model, 1)
     if not labels:
-        loaded.parser.labeller_ = None  # type: ignore[attr-defined]
+        loaded.parser.labeler_ = None  # type: ignore[attr-defined]
     best = float("inf")
     for _ in range(REPEATS):
         started = perf_counter()

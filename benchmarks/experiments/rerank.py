@@ -111,7 +111,7 @@ def by_lp(
 
     costs = [lists.costs[i][kept[i][0]] * (np.arange(len(kept[i][0])) >= kept[i][1]) for i in train]
     model = Reranker("hinge", C=at.C, learner=learner(), tol=RERANK_TOL, n_jobs=1)
-    model.fit([candidates(i, kept[i][0]) for i in train], [list(range(kept[i][1])) for i in train], costs)
+    model.fit([candidates(i, kept[i][0]) for i in train], [list(range(kept[i][1])) for i in train], costs=costs)
     return [int(k) for k in model.predict([candidates(i, slice(None)) for i in test])]
 
 

@@ -46,6 +46,7 @@ from benchmarks.plots import finished, panels
 from benchmarks.rivals.sklearn_logistic import blas_threads
 from benchmarks.tables import markdown
 from margrave import _core
+from margrave.examples import Examples
 from margrave.features import default_templates
 from margrave.learners import EG, Objective
 from margrave.losses import Log
@@ -146,7 +147,7 @@ def eg_pass(problem: _core.Problem, threads: int) -> float:
 
 def sizes_of(tagging: Tagging, problem: _core.Problem) -> dict[str, int]:
     """The sizes that the formulae above need."""
-    rows = tagging.features.encode(tagging.X, grow=False)
+    rows = tagging.features.encode(Examples(tagging.X), grow=False)
     pairs = tagging.features.tokens.weighted
     assert pairs is not None
     begin, _ = pairs.arrays()

@@ -12,6 +12,7 @@ from benchmarks.summaries import Result
 from benchmarks.tables import markdown
 from margrave import _core
 from margrave.binding import bind
+from margrave.examples import Examples
 from margrave.features import Templates
 from margrave.maps import ChainMap, FeatureTable, SegmentMap
 from margrave.structures import Chain, SemiMarkov
@@ -34,9 +35,9 @@ def passes(X: Any, y: Any) -> Result:
     attributes = Templates().learn(X).transform(X)
     structure = SemiMarkov()
     outputs = structure.learn(y)
-    chain = bind(Chain(), ChainMap(FeatureTable()), attributes, y)
+    chain = bind(Chain(), ChainMap(FeatureTable()), Examples(attributes, y))
     longest = max(outputs.longest)
-    segments = bind(structure, SegmentMap(FeatureTable(), outputs.labels, longest), attributes, y)
+    segments = bind(structure, SegmentMap(FeatureTable(), outputs.labels, longest), Examples(attributes, y))
     family = _core.LossFamily(1.0, 0.0)
     seconds = {}
     for name, bound in (("chain", chain), ("segments", segments)):

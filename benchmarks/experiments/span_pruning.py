@@ -9,11 +9,12 @@ from functools import partial
 from time import process_time
 from typing import Any
 
+from margrave.estimators.span_pruning import spans_left
+
 from benchmarks.corpora.constituents import constituents
 from benchmarks.tables import markdown
 from margrave import ConstituencyParser
 from margrave.data.constituents import Tree
-from margrave.estimators.span_pruning import spans_left
 from margrave.features import SpanTemplates
 from margrave.metrics import bracket_scores
 

@@ -16,7 +16,7 @@ from benchmarks.tables import markdown
 from margrave import GenerativeAligner, Hinge, HomologyRanker
 from margrave.data import SubstitutionMatrix
 from margrave.estimators.generative_aligner import aligner_of
-from margrave.estimators.model import Given
+from margrave.examples import Examples
 from margrave.features import Sequences
 from margrave.learners import CuttingPlane
 
@@ -170,7 +170,7 @@ def trained(X: Sequence[Any], y: Sequence[Any], C: float, epsilon: float = 0.1) 
     learner = CuttingPlane(epsilon=epsilon, rounds=10**6)
     model = HomologyRanker(Hinge(slack=2), C=C, learner=learner, features=Sequences(LETTERS), n_jobs=1, tol=1e-9)
     loss = model._settings()
-    training = model._training(Given(X, y), None, loss)
+    training = model._training(Examples(X, y, training=True), loss)
     with catch_warnings():
         simplefilter("ignore", ConvergenceWarning)
         solution = learner.solve(model._objective(training, loss))

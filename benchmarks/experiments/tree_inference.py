@@ -13,8 +13,10 @@ from benchmarks.plots import draw, panels
 from benchmarks.tables import markdown, number
 from margrave import _core
 from margrave.data import Arcs
+from margrave.examples import Examples
 from margrave.structures import Labels, NonProjectiveTree, NoOutputs, ProjectiveTree, SecondOrderTree
 from margrave.structures.arc_trees import ArcTree, DependencyTree
+from margrave.structures.base import Bound
 
 Result = dict[str, Any]
 
@@ -71,7 +73,7 @@ def timed(structure: DependencyTree, n: int, left: NDArray[np.bool_] | None = No
     """Milliseconds per batch of sentences of n words, whose parts have one weight each."""
     arcs = Arcs(np.full(SENTENCES, n), left)
     outputs = Labels.of(range(LABELS)) if structure.labelled else NoOutputs()
-    bound = structure.bind(outputs, arcs.count, arcs=arcs)
+    bound = structure.bind(outputs, Examples.of_sizes(arcs.count, arcs=arcs))
     parts = int(bound.part_counts.sum())
     begin, each = np.concatenate([[0], np.cumsum(bound.part_counts)]), np.arange(parts, dtype=np.int32)
     rows = _core.Tokens(begin, np.arange(parts + 1, dtype=np.int64), each, None)
@@ -88,11 +90,11 @@ def timed_rival(name: str, structure: ArcTree, n: int) -> Result:
     # By word and head, where the head 0 is the root and words do not head themselves.
     scores = np.random.default_rng(n).standard_normal((SENTENCES, n, n + 1))
     arcs = np.tile(np.arange(n + 1) != np.arange(1, n + 1)[:, None], (SENTENCES, 1, 1))
-    bound = structure.bind(NoOutputs(), np.full(SENTENCES, n * n))
+    bound = structure.bind(NoOutputs(), Examples.of_sizes(np.full(SENTENCES, n * n)))
     rows = _core.Tokens(np.arange(SENTENCES + 1) * n * n, np.arange(arcs.sum() + 1), np.arange(arcs.sum()), None)
     problem = _core.join(bound, _core.sparse_parts(int(arcs.sum()), rows, bound.choices))
     begin, _, mu = _core.marginals_all(problem, scores[arcs], 1.0, 1)
-    ours = np.stack(structure.present(NoOutputs(), np.full(SENTENCES, n * n), begin, mu))
+    ours = np.stack(Bound(structure, NoOutputs(), Examples(None), bound).present(begin, mu))
     marginals = {"torch-struct": torch_struct_marginals, "supar": supar_marginals}[name]
     call, arranged = marginals(scores, isinstance(structure, ProjectiveTree))
     apart = float(np.abs(arranged(call()) - ours)[arcs].max())

@@ -1,4 +1,4 @@
-"""Margrave learns to predict structured outputs from examples, and certifies how far it is from the optimum."""
+"""Margrave trains structured predictors, and proves how close each model is to the best possible one."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -8,6 +8,7 @@ __version__ = "0.1.0"
 # The module of each public name. They are imported on first use, so `import margrave` is fast. Type checkers cannot
 # read this table: they need the same names below, and a test compares the two.
 _HOMES = {
+    "ArcLabeler": "margrave.estimators.arc_labeler",
     "ConstituencyParser": "margrave.estimators.constituency_parser",
     "CustomProblem": "margrave.custom",
     "DependencyParser": "margrave.estimators.dependency_parser",
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from margrave.data import Taxonomy as Taxonomy
     from margrave.errors import MargraveError as MargraveError
     from margrave.estimators import load as load
+    from margrave.estimators.arc_labeler import ArcLabeler as ArcLabeler
     from margrave.estimators.constituency_parser import ConstituencyParser as ConstituencyParser
     from margrave.estimators.dependency_parser import DependencyParser as DependencyParser
     from margrave.estimators.generative_aligner import GenerativeAligner as GenerativeAligner

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any
 
-from margrave.errors import MargraveError
+from margrave.errors import MargraveError, quoted
 
 _HALF = re.compile("[\ud800-\udfff]")
 
@@ -19,23 +19,23 @@ def real(name: str, value: Any, rule: str, holds: Callable[[float], bool]) -> fl
     margrave.errors.MargraveError: C must be positive and finite, and it is -1.
     """
     if not isinstance(value, Real) or isinstance(value, bool):
-        raise MargraveError(f"{name} must be a number, and it is {value!r}.")
+        raise MargraveError(f"{name} must be a number, and it is {quoted(value)}.")
     try:
         number = float(value)
     except OverflowError:
         number = float("nan")
     if not holds(number):
-        raise MargraveError(f"{name} must {rule}, and it is {value!r}.")
+        raise MargraveError(f"{name} must {rule}, and it is {quoted(value)}.")
     return number
 
 
 def whole(name: str, value: Any, low: float, high: float) -> int:
     """The value as an int; an error if it is not a whole number from low to high."""
     if not isinstance(value, Integral) or isinstance(value, bool):
-        raise MargraveError(f"{name} must be a whole number, and it is {value!r}.")
+        raise MargraveError(f"{name} must be a whole number, and it is {quoted(value)}.")
     if not low <= int(value) <= high:
         bound = f"at least {low}" if int(value) < low else f"at most {high}"
-        raise MargraveError(f"{name} must be {bound}, and it is {value!r}.")
+        raise MargraveError(f"{name} must be {bound}, and it is {quoted(value)}.")
     return int(value)
 
 
@@ -52,4 +52,4 @@ def flag(name: str, value: Any) -> bool:
     """The value as a bool; an error if it is not one."""
     if isinstance(value, bool) or type(value).__name__ in ("bool", "bool_"):  # NumPy's bool is not a subclass.
         return bool(value)
-    raise MargraveError(f"{name} must be True or False, and it is {value!r}.")
+    raise MargraveError(f"{name} must be True or False, and it is {quoted(value)}.")

@@ -42,8 +42,9 @@ def check_memory(size: float, what: str, remedy: str) -> None:
     available = available_memory()
     if size > available:
         raise MargraveError(
-            f"{what} would take {size / 2**30:.3g} GiB of memory, and {available / 2**30:.3g} GiB are available: "
-            f"{remedy}."
+            f"{what} would take {size / 2**30:.3g} GiB of memory, and {available / 2**30:.3g} GiB are available: ",
+            remedy,
+            ".",
         )
 
 

@@ -18,7 +18,7 @@ from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from margrave.checks import flag, real, whole
-from margrave.errors import MargraveError, either, unknown
+from margrave.errors import MargraveError, either, quoted, unknown
 
 Check = Callable[[str, Any], Any]  # from what a setting is called and its value to its plain value
 
@@ -97,7 +97,7 @@ class Option:
             if _sort(choice) == _sort(value) and choice == value:
                 return choice
         if all(_sort(choice) is Real for choice in self.choices):
-            raise MargraveError(f"{what} must be {either([*map(str, self.choices)])}, and it is {value!r}.")
+            raise MargraveError(f"{what} must be {either([*map(str, self.choices)])}, and it is {quoted(value)}.")
         raise unknown(what.removeprefix("the "), value, map(str, self.choices))
 
     def _plain(self, value: Any, what: str, kinds: Collection[Any]) -> Any:
@@ -117,7 +117,7 @@ class Option:
             return whole(what, value, -inf if low is None else low, inf if high is None else high)
         if bool in kinds:
             return flag(what, value)
-        raise MargraveError(f"{what} must be a text, and it is {value!r}.")
+        raise MargraveError(f"{what} must be a text, and it is {quoted(value)}.")
 
     def _holds(self, value: float) -> bool:
         """Whether a number is finite and within the bounds."""

@@ -7,6 +7,7 @@ constructor, which checks them; what training has added is passed to `restore`.
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
+from importlib import import_module
 from typing import Any, ClassVar, Self
 
 from margrave.errors import MargraveError
@@ -54,8 +55,8 @@ class Stored:
     def missing(cls, name: str) -> Any:
         """A replacement for an object whose class is not registered; by default an error."""
         raise UnknownClassError(
-            f"it holds the {cls.kind} {name!r}, which this Margrave does not know: import the module that defines it, "
-            "or upgrade Margrave."
+            f"it contains the {cls.kind} {name!r}, which this Margrave does not know: import the module that defines "
+            "it, or upgrade Margrave."
         )
 
     def stored_settings(self) -> dict[str, Any]:
@@ -84,3 +85,13 @@ class Stored:
 
 
 KINDS: dict[str, type[Stored]] = {}
+
+# Where kinds are defined that reading a file does not import anyway: most models do not contain a learner.
+_HOMES = {"learner": "margrave.learners.base"}
+
+
+def kind_named(kind: str) -> type[Stored] | None:
+    """The base of the classes of this kind; None if there is no such kind."""
+    if kind not in KINDS and kind in _HOMES:
+        import_module(_HOMES[kind])
+    return KINDS.get(kind)

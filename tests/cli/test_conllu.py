@@ -127,10 +127,8 @@ def test_a_wrong_column_is_refused(data: Path, tmp_path: Path, options: list[str
 def test_a_column_of_too_many_values_is_warned_of(file: Callable[..., Path], tmp_path: Path) -> None:
     data = file("".join(f"word{k % 7} label{k}\n{'' if k % 5 else chr(10)}" for k in range(1001)))
     train = ("train", data, "-o", tmp_path / "m", "-q", "--learner", "perceptron", "--max-iter", 1)
-    expected = (
-        "margrave: warning: the label column has 1,001 distinct values, such as 'label0': --label names another.\n"
-    )
-    assert run(*train).stderr == expected
+    expected = "the label column has 1,001 distinct values, such as 'label0': choose another with --label."
+    assert run(*train).stderr == f"margrave: warning: {expected}\n"
     done(*train, "--label", 0)
 
 
@@ -171,7 +169,9 @@ def test_a_header_must_be_that_of_the_training(file: Callable[..., Path], tmp_pa
         other = file(f"{header}\n{COLUMNS}", "other")
         for command in ("predict", "evaluate"):
             assert message(run(command, tmp_path / "m", other)) == f"{other}: {expected}"
-    assert message(run("predict", tmp_path / "m", file("tag word other\n", "empty"))).endswith("it holds no sequences.")
+    assert message(run("predict", tmp_path / "m", file("tag word other\n", "empty"))).endswith(
+        "it contains no sequences."
+    )
 
 
 @pytest.mark.parametrize(

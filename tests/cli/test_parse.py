@@ -13,7 +13,7 @@ import margrave
 from margrave.cli.taggers import Tagger
 from margrave.data import Sentence
 from margrave.datasets import load_harbour, read_conllu, read_conllx, write_conllu
-from margrave.estimators import DependencyParser
+from margrave.estimators import ArcLabeler, DependencyParser
 from margrave.learners import Ended
 from margrave.metrics import attachment_scores, conll18_scores, punctuation
 from tests.references.commands import done, message, run
@@ -73,7 +73,7 @@ def test_options_are_those_of_the_estimator(file: Callable[..., Path], tmp_path:
     done(*train, "--projective", "no", "--prune", "no", "--labels", "yes", "--several-roots")
     model = margrave.load(tmp_path / "m")
     assert (model.projective, model.prune, model.labels, model.single_root) == (False, False, True, False)
-    assert model.labeller_.labels_ == model.labels_ == ["nsubj", "root"]
+    assert model.labeler_.labels_ == model.labels_ == ["nsubj", "root"]
 
 
 @pytest.mark.parametrize(
@@ -260,7 +260,7 @@ def test_scores_are_those_of_the_metrics(harbour: Path) -> None:
         "LAS",
         "without punctuation",
         "CoNLL 2018",
-        "whole trees",
+        "exact match",
         "95 % interval",
         "distance",
         "nsubj",
@@ -322,7 +322,7 @@ def test_training_sees_jackknifed_tags_and_prediction_tags_first(harbour: Path, 
     assert (how["label"], how["columns"], how["folds"]) == ("upos", ["form"], 3) and 0.5 < how["accuracy"] < 1
     parser: Any = margrave.load(model)
     assert parser.metadata_["taggers"] == [how]
-    assert f"tags          upos predicted in 3 folds, {100 * how['accuracy']:.2f} % right\n" in done(
+    assert f"tags          upos predicted in 3 folds, {100 * how['accuracy']:.2f} % correct\n" in done(
         *train, "--tagger", harbour / "tagger", "--folds", 3
     )
     # What the file has in upos plays no part any more.
@@ -522,14 +522,10 @@ def test_a_parser_of_python_does_not_say_how_to_read(file: Callable[..., Path], 
 def test_ctrl_c_while_labels_are_learned_saves_a_parser_without_labels(
     harbour: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = DependencyParser._training
+    def interrupt(self: ArcLabeler, *arguments: Any) -> Any:
+        raise KeyboardInterrupt
 
-    def interrupt(self: DependencyParser, *arguments: Any) -> Any:
-        if self.labels == "joint":  # the second stage
-            raise KeyboardInterrupt
-        return real(self, *arguments)
-
-    monkeypatch.setattr(DependencyParser, "_training", interrupt)
+    monkeypatch.setattr(ArcLabeler, "_training", interrupt)
     result = run("train", "--task", "parse", harbour / "train.conllu", "-o", tmp_path / "m", "--tol", 0.1, "--json")
     assert result.exit_code == 130 and f"the model so far is in {tmp_path / 'm'}" in result.stderr
     assert json.loads(result.stdout)["stop_reason"] == "interrupted before labels were learned"

@@ -92,9 +92,7 @@ def learned(folder: Path, *options: object) -> tuple[dict[str, Any], Reranker]:
     file = folder / "new.model"
     arguments = ("--references", folder / "train.ref", "--json", "-o", file, *options)
     report = json.loads(done("train", "--task", "rerank", folder / "train.nbest", *arguments))
-    model = margrave.load(file)
-    assert isinstance(model, Reranker)
-    return report, model
+    return report, Reranker.load(file)
 
 
 def in_python(
@@ -105,7 +103,7 @@ def in_python(
     references = (folder / "train.ref").read_text().splitlines()
     good = pseudo_references(hypotheses, references, **chosen)
     cost = sentence_bleu_costs(hypotheses, references, good=good) if costs else None
-    return Reranker(loss, C=0.1, learner=learner).fit([one.features for one in lists], good, cost)
+    return Reranker(loss, C=0.1, learner=learner).fit([one.features for one in lists], good, costs=cost)
 
 
 def test_n_best_lists_are_learned_as_in_python(moses: Path) -> None:
@@ -193,7 +191,7 @@ def test_lists_of_rows_are_learned_as_in_python(pages: Path) -> None:
 
     summary = done("train", "--task", "rerank", pages / "train.svm", "-o", pages / "c", "--cost", "relevance")
     assert "hinge, relevance cost, C 1" in summary
-    np.testing.assert_array_equal(margrave.load(pages / "c").coef_, Reranker().fit(X, good, costs).coef_)
+    np.testing.assert_array_equal(margrave.load(pages / "c").coef_, Reranker().fit(X, good, costs=costs).coef_)
 
 
 def test_lists_without_a_good_candidate_stop_or_are_skipped(pages: Path, tmp_path: Path) -> None:
@@ -483,8 +481,8 @@ def test_options_of_other_models_are_refused(moses: Path, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        ("", "{}: it holds no candidates."),
-        ("\n \n", "{}: it holds no candidates."),
+        ("", "{}: it contains no candidates."),
+        ("\n \n", "{}: it contains no candidates."),
         ("the D\nold J\n", "{}: its first line is neither a hypothesis (0 ||| words ||| name=value) nor has a query"),
         ("1 1:0.5\n", "{}: its first line is neither a hypothesis"),
         ("0 ||| a ||| f=1\n0 ||| b ||| f=x\n", "{}, line 2: value 'x' of feature 'f' is not a finite number."),

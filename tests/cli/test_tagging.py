@@ -10,6 +10,7 @@ import select
 import signal
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,8 +21,11 @@ import pytest
 
 import margrave
 from margrave import metrics
+from margrave.cli.options import command_option
+from margrave.cli.streams import one_line_messages
 from margrave.data import convert_tags
 from margrave.datasets import load_town, read_columns, write_columns
+from margrave.errors import Message, setting
 from margrave.features.templates import Templates, default_templates
 from margrave.learners import LEARNERS, LP, Objective
 from margrave.structures import Chain
@@ -80,6 +84,17 @@ def test_segments_are_trained_predicted_and_evaluated(town: Path, tmp_path: Path
 def test_a_refusal_of_the_library_names_options(town: Path, tmp_path: Path) -> None:
     refused = message(run("train", town / "train.conll", "-o", tmp_path / "m", "--loss", "log", "--learner", "lp"))
     assert refused.endswith("log has beta = 1: use --learner eg, or --loss hinge.")
+    with pytest.raises(margrave.MargraveError, match=r"use learner='eg', or loss='hinge'\.$"):
+        margrave.SequenceTagger(loss="log", learner="lp").fit([[["a"]]], [["X"]])
+
+
+def test_a_warning_of_the_library_names_options(capsys: pytest.CaptureFixture[str]) -> None:
+    options = [command_option("learner", str, "")]
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        with one_line_messages("stopped.", options):
+            warnings.warn(Message("it is slow: use ", setting(learner="eg"), "."), stacklevel=1)
+    assert capsys.readouterr().err == "margrave: warning: it is slow: use --learner eg.\n"
 
 
 def test_segments_are_learned_and_measured_with_alternatives(tmp_path: Path) -> None:
@@ -565,8 +580,8 @@ def test_an_option_that_cannot_be_is_refused_with_a_hint(small: Path, tmp_path: 
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        (b"", ": it holds no sequences."),
-        (b"\n \n\n", ": it holds no sequences."),
+        (b"", ": it contains no sequences."),
+        (b"\n \n\n", ": it contains no sequences."),
         (b"a b O\nc O\n", ", line 2: 2 columns, but the lines before have 3."),
         (b"\na b O\n\nc d e O\n", ", line 4: 4 columns, but the lines before have 3."),
         (b"a b O\nc\xe9 d X\n", ", line 2: not valid UTF-8 text (byte 0xE9)"),
@@ -595,7 +610,7 @@ def test_a_mistake_on_standard_input_is_named_by_its_line(town: Path) -> None:
     assert done.returncode == 2 and done.stdout == b""
     assert done.stderr.decode().startswith("margrave: <stdin>, line 2: not valid UTF-8 text (byte 0xE9)")
 
-    assert message(run("predict", town / "town.margrave", "-", stdin=b"")) == "<stdin>: it holds no sequences."
+    assert message(run("predict", town / "town.margrave", "-", stdin=b"")) == "<stdin>: it contains no sequences."
     refused = message(run("evaluate", town / "town.margrave", "-", stdin=b"a b O\nc O\n"))
     assert refused.endswith(", line 2: 2 columns, but the lines before have 3.")
     refused = message(run("evaluate", town / "town.margrave", "-", stdin=b"a O\nc O\n"))
@@ -729,15 +744,15 @@ def test_a_model_of_another_kind_is_refused(small: Path, tmp_path: Path) -> None
     model = tmp_path / "classifier.margrave"
     margrave.LinearClassifier().fit(np.eye(2), ["a", "b"]).save(model)
     refused = message(run("evaluate", model, small))
-    assert refused == f"{model}: it holds a LinearClassifier, not what 'margrave train' makes."
+    assert refused == f"{model}: it contains a LinearClassifier, which 'margrave train' does not make."
 
 
 def test_a_model_that_was_counted_has_no_training_to_show(tmp_path: Path) -> None:
     model = tmp_path / "hmm.margrave"
     margrave.HMMTagger().fit([["a", "b"]], [["A", "B"]]).save(model)
     for command in (["predict", model, model], ["evaluate", model, model]):
-        assert message(run(*command)) == f"{model}: it holds a HMMTagger, not what 'margrave train' makes."
-    assert message(run("inspect", model)) == f"{model}: it holds a HMMTagger, which was counted and not optimised."
+        assert message(run(*command)) == f"{model}: it contains a HMMTagger, which 'margrave train' does not make."
+    assert message(run("inspect", model)) == f"{model}: it contains a HMMTagger, which was counted, not optimized."
 
 
 def test_an_unknown_scheme_is_refused_before_the_model_is_read() -> None:

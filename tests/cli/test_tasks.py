@@ -199,10 +199,10 @@ def test_help_shows_the_settings_of_a_learner() -> None:
 def test_a_model_goes_through_all_commands(name: str, trained: tuple[Path, Path], tmp_path: Path) -> None:
     data, model = trained
     tiny = TINY[name]
-    assert type(margrave.load(model)).__name__ == TASKS[name].estimator.rpartition(":")[2]
+    assert margrave.load(model).saved_as == TASKS[name].estimator.rpartition(":")[2]
     report = json.loads(done("evaluate", model, data, "--json"))
     assert report[tiny.score] == 1.0
-    assert "100.00 %" in done("evaluate", model, data)
+    assert "100.00" in done("evaluate", model, data)
 
     (tmp_path / f"bare-{tiny.name}").write_text(tiny.bare)
     predicted = done("predict", model, data)
@@ -244,7 +244,7 @@ def test_an_empty_file_is_refused(name: str, trained: tuple[Path, Path], tmp_pat
         ["predict", model, empty],
     ):
         refused = message(run(*command))
-        assert refused.startswith(f"{empty}: it holds no ") or "no examples" in refused, refused
+        assert refused.startswith((f"{empty}: it contains no ", f"{empty}: it holds no ")) or "no examples" in refused
     assert model.read_bytes() == before
 
 
@@ -306,7 +306,7 @@ def test_ctrl_c_before_the_first_pass_writes_nothing(
 
     data = tmp_path / TINY[name].name
     data.write_text(TINY[name].data)
-    monkeypatch.setattr(TASKS[name].estimator_class(), "_training", interrupt)
+    monkeypatch.setattr(TASKS[name].estimator_class(), "_threads", interrupt)
     result = run("train", "--task", name, data, "-o", tmp_path / "m")
     assert (result.exit_code, result.stdout) == (130, "")
     assert result.stderr == "margrave: interrupted before the first pass: nothing was written.\n"

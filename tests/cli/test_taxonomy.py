@@ -431,8 +431,8 @@ def test_a_slack_that_cannot_be_is_refused_with_a_hint(tags: Path, tmp_path: Pat
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        ("", ": it holds no examples."),
-        ("\n# nothing\n", ": it holds no examples."),
+        ("", ": it contains no examples."),
+        ("\n# nothing\n", ": it contains no examples."),
         ("1/2 1:1\n1/3 x\n", ", line 2: 'x' is not a pair index:value."),
         ("1/2 1:1\n1//3 1:2\n", ", line 2: '1//3' is not a class"),
         ("1/2;1/3 1:1\n", ", line 1: '1/2;1/3' has several classes, but only one is allowed."),

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from margrave import Translator, load
 from margrave.translation.language_model import NGramModel
 from tests.references.commands import message, run
 
@@ -47,6 +48,20 @@ def test_three_files_are_one_and_a_model_is_tuned_applied_and_drawn(files: Path)
     assert "<svg" in (files / "graph.svg").read_text()
 
 
+def test_a_learner_tunes_as_in_python_and_is_reported(files: Path) -> None:
+    train = ("train", "--task", "translate", files / "train.txt", "-o", files / "m", "--json", *SMALL)
+    (files / "start").write_text("language model -0.7\nwords -1\n")
+    result = run(*train, "--tuning", "learner", "--worst", "0", "--start", files / "start")
+    assert result.exit_code == 0, result.output
+    report = json.loads(result.stdout)
+    assert report["learner"] == "lp" and report["loss"] == "hinge"
+    model = load(files / "m")
+    usual = Translator()
+    assert (model.learner, model.tol, model.C) == (usual.learner, usual.tol, usual.C)
+    assert (model.k, model.wrong, model.folds) == (10, 0, 2)
+    assert json.loads(run("inspect", files / "m", "--json").stdout)["learner"] == "lp"
+
+
 def test_mistakes_are_one_sentence(files: Path) -> None:
     train = ("train", "--task", "translate", files / "train.txt", "-o", files / "m", "-q", *SMALL)
     (files / "bad.txt").write_text("a b ||| x y ||| 0-0\na b ||| x y ||| 0-2\n")
@@ -55,6 +70,8 @@ def test_mistakes_are_one_sentence(files: Path) -> None:
     assert "belong together" in message(run(*train, "--target", files / "train.en"))
     assert "no links" in message(run("train", "--task", "translate", files / "tune.txt", "-o", files / "m"))
     assert "--tuning mert is for few features" in message(run(*train, "--sparse"))
+    assert message(run(*train, "--graphs")) == "--graphs is for --tuning learner."
+    assert "--loss applies to --tuning learner" in message(run(*train, "--slack", "2"))
     assert "unknown --tuning 'best'" in message(run(*train, "--tuning", "best"))
     assert message(run(*train, "-C", "5")) == "-C applies to --tuning learner only, and this is --tuning mert."
     assert "--loss applies to --tuning learner" in message(run(*train, "--tuning", "mira", "--loss", "log"))

@@ -134,7 +134,7 @@ def test_exactly_one_of_weights_and_scores() -> None:
     for beta in (0.0, -1.0, inf, nan):
         assert "positive and finite" in refusal(lambda b=beta: _core.sample_all(problem, w, b, 1, 0, 1))
     for threads in (0, 1025):
-        assert "n_threads" in refusal(lambda t=threads: _core.kbest_all(problem, w, 1, t))
+        assert "n_jobs" in refusal(lambda t=threads: _core.kbest_all(problem, w, 1, t))
 
 
 def test_forbidden_parts_may_have_minus_infinity() -> None:

@@ -91,7 +91,7 @@ def test_heads_are_those_of_the_usual_rules(label: str, children: str, head: int
         ("(A " * 300, "brackets nest deeper than 200."),
         (["S"], "an empty tree: 'S' has no children."),
         (["S", ["A", "a b"]], "labels and words must be strings without spaces and brackets, not 'a b'."),
-        (7, "a tree must be Penn brackets, a list [label, child, ...] or an nltk Tree, not '7'."),
+        (7, "a tree must be Penn brackets, a list [label, child, ...] or an nltk Tree, not 7."),
     ],
 )
 def test_mistakes_are_refused_in_one_sentence(tree: object, message: str) -> None:

@@ -110,7 +110,7 @@ def test_wrong_graphs_are_named(graph: Any, why: str) -> None:
     [
         ([["r", "b"]], "there are 2 graphs in X and 1 in y"),
         ([["r", "b"], ["r"]], "example 1 has 2 nodes and 1 labels"),
-        (["rb", "rb"], "its labels must be a list"),
+        (["rb", "rb"], "y must have a list of labels per graph"),
         ([["r", "r"], ["r", "r"]], "only one class"),
         (5, "y must be a list"),
     ],

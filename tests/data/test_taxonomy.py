@@ -449,7 +449,7 @@ def test_files_keep_the_classifier(settings_of: dict[str, Any], tmp_path: Path) 
     model = TaxonomyClassifier(**settings_of).fit(X, y)
     model.save(tmp_path / "model")
     kept = load(tmp_path / "model")
-    assert isinstance(kept, TaxonomyClassifier)
+    assert isinstance(kept.estimator(), TaxonomyClassifier)
     assert_array_equal(kept.decision_function(X), model.decision_function(X))
     assert_array_equal(kept.predict(X), model.predict(X))
     assert_array_equal(kept.output_matrix_.toarray(), model.output_matrix_.toarray())
@@ -457,7 +457,7 @@ def test_files_keep_the_classifier(settings_of: dict[str, Any], tmp_path: Path) 
     assert loss_named(kept.loss).name == loss_named(model.loss).name
     kept.save(tmp_path / "again")
     assert (tmp_path / "again").read_bytes() == (tmp_path / "model").read_bytes()
-    again = clone(kept).fit(X, y)
+    again = clone(kept.estimator()).fit(X, y)
     assert_array_equal(again.coef_, model.coef_)
 
 

@@ -72,7 +72,7 @@ def test_columns_are_those_of_python(
     try:
         found = sentences_of(reader._read(path)[1])
     except DataError as error:
-        assert str(error) == (said or f"{path}: it holds no sequences.")
+        assert str(error) == (said or f"{path}: it contains no sequences.")
         assert said or not expected
     else:
         assert (found, "") == (expected, said)
@@ -244,7 +244,7 @@ def test_errors_in_conllu_are_those_of_python(text: str, trees: bool, tmp_path_f
         else:  # Taggers do not read heads.
             found = ConlluReader("upos", ["form"]).labelled(str(path), 1)[0]
     except DataError as error:
-        assert str(error) == (said or f"{path}: it holds no sentences.")
+        assert str(error) == (said or f"{path}: it contains no sentences.")
     else:
         assert said == "" and len(found) == len(expected)
 

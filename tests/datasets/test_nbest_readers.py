@@ -173,7 +173,7 @@ def test_a_mistake_in_a_line_of_cdec_is_named_by_file_and_line(file: File, line:
 
 @pytest.mark.parametrize("content", ["", "\n \n"])
 def test_a_file_without_hypotheses_is_refused(file: File, content: str) -> None:
-    assert refusal_of_file(read_nbest, file(content)) == ": it holds no hypotheses."
+    assert refusal_of_file(read_nbest, file(content)) == ": it contains no hypotheses."
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
@@ -294,7 +294,7 @@ def test_references_of_unequal_length_are_refused_by_both_names(file: File) -> N
 
 
 def test_no_references_are_refused(file: File) -> None:
-    assert refusal_of_file(read_references, file("")) == ": it holds no references."
+    assert refusal_of_file(read_references, file("")) == ": it contains no references."
     with pytest.raises(MargraveError, match="there are no references"):
         read_references()
 
@@ -362,7 +362,7 @@ def test_a_ranking_without_queries_or_candidates_is_refused(file: File) -> None:
         refusal_of_file(read_ranking, path)
         == ", line 2: the query id (qid:) is missing; it says to which list a candidate belongs."
     )
-    assert refusal_of_file(read_ranking, file("# comment\n")) == ": it holds no candidates."
+    assert refusal_of_file(read_ranking, file("# comment\n")) == ": it contains no candidates."
     assert ", line 2: some examples up to here" in refusal_of_file(read_ranking, file("1 1:1\n1 qid:1 1:1\n"))
 
 

@@ -181,8 +181,8 @@ def test_a_file_of_parents_and_children_keeps_names_and_several_parents(file: Fi
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        ("", ": it holds no nodes."),
-        ("\n \n", ": it holds no nodes."),
+        ("", ": it contains no nodes."),
+        ("\n \n", ": it contains no nodes."),
         ("\n1 2\n1 3\n", ", line 2: '1 2' is neither parent TAB child nor a path such as 4/6/2."),
         ("a\tb\nc\n", ", line 2: 'c' is not parent TAB child."),
         ("a\tb\na\tb\tc\n", ", line 2: 'a\\tb\\tc' is not parent TAB child."),

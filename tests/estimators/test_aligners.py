@@ -13,8 +13,8 @@ from margrave.data import BLOSUM62, gapped
 from margrave.datasets import read_matrix, write_matrix
 from margrave.errors import MargraveError
 from margrave.estimators.generative_aligner import aligner_of
-from margrave.estimators.model import Given
-from margrave.estimators.sequence_aligner import known_matches, most_accurate
+from margrave.estimators.models.sequence_aligner import known_matches, most_accurate
+from margrave.examples import Examples
 from margrave.features import Sequences
 from margrave.learners import LEARNERS
 from tests.references.alignments import AlignmentParts, alignments, edge_parts
@@ -77,7 +77,7 @@ def test_the_objective_with_a_matrix_to_start_from_is_that_of_the_definition() -
     model = SequenceAligner(C=0.7, start=BLOSUM62.scaled(0.2), tol=1e-9, features=Sequences("ACGT")).fit(PAIRS, KNOWN)
     plain = SequenceAligner(features=Sequences("ACGT")).fit(PAIRS, KNOWN)
     w0 = model.map_.from_matrix(BLOSUM62.scaled(0.2), len(model.coef_))
-    bound = plain._bind(type(plain)._dev_given(plain, (PAIRS, None)))
+    bound = plain._bind(Examples(PAIRS))
     loss = 0.0
     for i, (x, y) in enumerate(KNOWN):
         theta = bound.problem.score(i, model.coef_)
@@ -294,9 +294,9 @@ def test_local_alignments_have_no_end_gaps() -> None:
 def test_edges_score_every_alignment_as_places_do(mode: str, gaps: str) -> None:
     """And they distribute what is learned over the same weights."""
     settings = {"mode": mode, "gaps": gaps, "end_gaps": mode != "local", "gap_residues": True, "gap_context": 1}
-    given = Given(PAIRS, known_matches(KNOWN))
     models = [SequenceAligner(**settings, **layout).fit(PAIRS, KNOWN) for layout in ({"edges": True}, {"tied": False})]
-    edges, places = (model._bind(given).problem for model in models)
+    known = [Examples(PAIRS, known_matches(KNOWN), training=True) for _ in models]
+    edges, places = (model._bind(given).problem for model, given in zip(models, known, strict=True))
     w = np.random.default_rng(5).standard_normal(edges.dim)
     for i, (x, y) in enumerate(PAIRS):
         of_edges, of_places = edges.score(i, w), places.score(i, w)
@@ -379,7 +379,7 @@ def test_the_best_candidate_is_that_of_all_its_alignments(mode: str, gaps: str) 
     model = HomologyRanker(mode=mode, gaps=gaps, end_gaps=mode != "local").fit(NATIVES, HOMOLOGUES)
     model.coef_[:] = np.random.default_rng(4).standard_normal(len(model.coef_))
     model.coef_[model.map_._gaps_begin() :] -= 2
-    bound = model._bind(Given(model._raw(NATIVES)))
+    bound = model._bind(Examples(NATIVES))
     for i, (x, candidates) in enumerate(NATIVES):
         theta = bound.problem.score(i, model.coef_)
         best = []
@@ -397,8 +397,8 @@ def test_the_best_candidate_is_that_of_all_its_alignments(mode: str, gaps: str) 
 def test_a_generative_model_has_the_methods_of_aligners_and_a_file(tmp_path) -> None:
     model = GenerativeAligner(-0.5, mode="global", alphabet="ACGT").fit(PAIRS, KNOWN)
     model.save(tmp_path / "counted.model")
-    again = load(tmp_path / "counted.model")
-    assert isinstance(again, GenerativeAligner) and again.get_params() == model.get_params()
+    again = GenerativeAligner.load(tmp_path / "counted.model")
+    assert again.get_params() == model.get_params()
     assert again.predict(PAIRS) == model.predict(PAIRS)
     assert_allclose(again.matrix_.values, model.matrix_.values)
     given = [("ACGT", ["ACT", "GGG"])]

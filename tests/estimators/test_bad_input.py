@@ -31,11 +31,12 @@ from margrave import (
     load,
 )
 from margrave.binding import bind as bind_examples
+from margrave.examples import Examples
 from margrave.files import model as model_file
 from margrave.learners import LBFGS, SGD, Objective
 from margrave.maps import ChainMap, FeatureTable, SparseMap
 from margrave.structures import Chain, Labels, Multiclass, NonProjectiveTree, NoOutputs
-from tests.references.problems import bind
+from tests.references.problems import bind, bound_of
 from tests.references.refusals import refusal
 from tests.registry import BUILT_IN_LEARNERS
 
@@ -87,13 +88,25 @@ SEQUENCES: dict[str, tuple[Any, Any, str]] = {
     "only an empty sequence": ([[]], [[]], r"^example 0 is an empty sequence"),
     "no data": ([], [], r"^there are no sequences\.$"),
     "one label": (X, [["D"] * 3] * 2, r"^there is only one class, 'D': at least two are needed"),
-    "labels in a string": (X, ["DNV", "DNV"], r"^example 0: its labels must be a list, not str\.$"),
-    "all labels in a string": (X, "DN", r"must be a list.*, not str\.$"),
-    "labels in bytes": (X, [b"DNV", b"DNV"], r"^example 0: its labels must be a list, not bytes\.$"),
-    "labels in a dictionary": (X, [{"D": 1, "N": 2, "V": 3}] * 2, r"^example 0: its labels must be a list, not dict\."),
-    "labels in a set": (X, [{"D", "N", "V"}] * 2, r"^example 0: its labels must be a list, not set\.$"),
-    "labels without sequences": (X, [1, 2], r"^example 0: its labels must be a list, not int\.$"),
-    "labels that are missing": (X, [["D", "N", "V"], None], r"^example 1: its labels must be a list, not NoneType\.$"),
+    "labels in a string": (X, ["DNV", "DNV"], r"^example 0: y must have a list of labels per sentence, not str\.$"),
+    "all labels in a string": (X, "DN", r"must (be|have) a list.*, not str\.$"),
+    "labels in bytes": (X, [b"DNV", b"DNV"], r"^example 0: y must have a list of labels per sentence, not bytes\.$"),
+    "labels in a dictionary": (
+        X,
+        [{"D": 1, "N": 2, "V": 3}] * 2,
+        r"^example 0: y must have a list of labels per sentence, not dict\.",
+    ),
+    "labels in a set": (
+        X,
+        [{"D", "N", "V"}] * 2,
+        r"^example 0: y must have a list of labels per sentence, not set\.$",
+    ),
+    "labels without sequences": (X, [1, 2], r"^example 0: y must have a list of labels per sentence, not int\.$"),
+    "labels that are missing": (
+        X,
+        [["D", "N", "V"], None],
+        r"^example 1: y must have a list of labels per sentence, not NoneType\.$",
+    ),
     "no labels": (X, None, r"^y must be a (list|sequence) of .*, not NoneType\.$"),
     "a number for labels": (X, 3, r"^y must be a (list|sequence) of .*, not int\.$"),
     "labels of two kinds": (X, [["D", 1, "V"], Y[1]], r"^labels must be strings or numbers, all of one kind\.$"),
@@ -237,7 +250,10 @@ def test_sequences_to_score_need_their_labels() -> None:
     model = fitted_tagger()
     assert "1" in refusal(lambda: model.score(X, Y[:1]))
     assert refusal(lambda: model.score(X, [Y[0], ["D", "N"]]))
-    assert refusal(lambda: model.score(X, ["DNV", "DNV"])) == "example 0: its labels must be a list, not str."
+    assert (
+        refusal(lambda: model.score(X, ["DNV", "DNV"]))
+        == "example 0: y must have a list of labels per sentence, not str."
+    )
     assert refusal(lambda: model.score(X, None))  # type: ignore[arg-type]
 
 
@@ -677,7 +693,9 @@ def test_heads_that_make_no_tree(heads: Any, message: str) -> None:
 
 def test_several_roots_are_trees_where_they_are_allowed() -> None:
     problem = bind(NonProjectiveTree(single_root=False), [arcs(3)], [[0, 0, 1]], feature_map=SparseMap())
-    assert NonProjectiveTree().decode(NoOutputs(), np.array([9]), np.array([0, 3]), problem.gold(0)) == [[0, 0, 1]]
+    assert bound_of(NonProjectiveTree(), NoOutputs(), Examples.of_sizes([9])).decode(
+        np.array([0, 3]), problem.gold(0)
+    ) == [[0, 0, 1]]
 
 
 def test_arcs_that_belong_to_no_sentence() -> None:
@@ -773,7 +791,7 @@ print(json.dumps({{name: attempt(lambda: eval(code)) for name, code in {MISFITS!
 def test_features_learned_for_chains_do_not_serve_classes() -> None:
     feature_map = ChainMap()
     bind(Chain(), X, np.array([0, 1, 2] * 2, np.int32), feature_map=feature_map, classes=[0, 1, 2])
-    refusal(lambda: bind_examples(Multiclass(), feature_map, [[["the"]]], outputs=Labels(np.arange(3))))
+    refusal(lambda: bind_examples(Multiclass(), feature_map, Examples([[["the"]]]), outputs=Labels(np.arange(3))))
 
 
 def test_a_structure_learns_its_features_from_labels() -> None:
@@ -806,7 +824,7 @@ def test_a_newer_file_asks_for_a_newer_margrave(tmp_path: Path, monkeypatch: pyt
     )
     model_file.write(path, {"estimator": "ImageCaptioner"}, {})
     assert re.search(
-        r"it holds a ImageCaptioner, which this Margrave does not know: upgrade", refusal(lambda: load(path))
+        r"it contains a ImageCaptioner, which this Margrave does not know: upgrade", refusal(lambda: load(path))
     )
 
 
@@ -817,7 +835,7 @@ def test_a_file_with_a_class_of_somebody_else_asks_for_its_module(
     fitted_tagger().save(path)
     monkeypatch.delitem(ChainMap.registered, ChainMap.name)
     assert refusal(lambda: load(path)) == (
-        f"{path}: it holds the feature map {ChainMap.name!r}, which this Margrave does not know: import the module "
+        f"{path}: it contains the feature map {ChainMap.name!r}, which this Margrave does not know: import the module "
         "that defines it, or upgrade Margrave."
     )
 

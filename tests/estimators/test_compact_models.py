@@ -165,7 +165,7 @@ def test_zeros_leave_no_trace_in_the_answers(name: str, tmp_path: Path, share: f
     content = saved(model, tmp_path / "model")
     assert (model._weights().size, model._weights().any()) == (n, zeros < n)  # as before
     read: Any = load(tmp_path / "model")
-    assert type(read) is type(model)
+    assert type(read.estimator()) is type(model)
     assert (read.n_weights_, read.n_zero_weights_) == (n, zeros)
     assert answers(read) == answers(model)
     assert saved(read, tmp_path / "again") == content
@@ -279,7 +279,7 @@ def test_a_linear_program_makes_a_small_file(tmp_path: Path) -> None:
     assert read.predict(X) == model.predict(X) == y
     for mu, other in zip(read.predict_marginals(X), model.predict_marginals(X), strict=True):
         assert_array_equal(mu, other)
-    again = read.fit(X, y)
+    again = read.estimator().fit(X, y)
     assert_array_equal(again.coef_, model.coef_)
     assert (again.n_weights_, again.n_zero_weights_) == (model.n_weights_, model.n_zero_weights_)
 
@@ -312,7 +312,8 @@ def test_copies_count_the_same_and_clones_nothing(tmp_path: Path) -> None:
     assert len(read.coef_) < read.n_weights_
     for copied in (copy.deepcopy(read), pickle.loads(pickle.dumps(read))):
         assert (copied.n_weights_, copied.n_zero_weights_) == (model.n_weights_, model.n_zero_weights_)
-    assert not hasattr(clone(read), "n_weights_") and not hasattr(clone(read), "n_zero_weights_")
+    blank = clone(read.estimator())
+    assert not hasattr(blank, "n_weights_") and not hasattr(blank, "n_zero_weights_")
 
 
 # ---- files that lie --------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from margrave import DependencyParser, Kernel, MargraveError, load
 from margrave.data.heads import is_projective
 from margrave.datasets import load_harbour
-from margrave.estimators.model import Given
+from margrave.examples import Examples
 from margrave.features import ArcTemplates
 from margrave.learners import Checkpoint
 
@@ -104,14 +104,8 @@ def test_pruning_leaves_a_tree_and_the_gold_arcs_of_the_training_data(parsers: d
     assert model.pruner_ is not None
     assert model.lost_arcs_ is not None
     assert 0 <= model.lost_arcs_ < 0.1
-    left = model.pruner_._left(NEW)
-    words = [len(x) for x in NEW]
-    of_word = np.concatenate(
-        [
-            mask.reshape(n, n).sum(axis=1)
-            for mask, n in zip(np.split(left, np.cumsum(np.square(words))), words, strict=False)
-        ]
-    )
+    left = model.pruner_.arcs_left(NEW, {})
+    of_word = np.concatenate([mask.reshape(len(x), len(x)).sum(axis=1) for mask, x in zip(left, NEW, strict=True)])
     assert of_word.min() >= 1
     assert of_word.max() <= 11  # ten heads, and that of the pruner's tree
     # Words that were never seen, in sentences of all lengths, still have a tree.
@@ -124,7 +118,7 @@ def test_pruning_by_lengths_leaves_fewer_parts(parsers: dict[str, DependencyPars
     all_arcs, some = parser(parsers, "not pruned"), parser(parsers, "first order")
     assert some.pairs_ is not None
     assert all_arcs.pairs_ is None
-    few, every = some._bind(Given(NEW)).problem, all_arcs._bind(Given(NEW)).problem
+    few, every = some._bind(Examples(NEW)).problem, all_arcs._bind(Examples(NEW)).problem
     assert sum(map(few.parts, range(few.size))) < sum(map(every.parts, range(every.size)))
 
 
@@ -188,7 +182,7 @@ def test_an_explanation_adds_up_to_the_difference_of_the_scores(parsers: dict[st
 
 
 def arc_score(model: DependencyParser, x: Any, head: int, word: int) -> float:
-    bound = model._bind(Given([x]))
+    bound = model._bind(Examples([x]))
     _, heads, words, _ = bound.core.arcs()  # type: ignore[attr-defined]
     theta = bound.problem.score(0, model.coef_)
     return float(theta[np.flatnonzero((heads == head) & (words == word))[0]])
@@ -286,7 +280,7 @@ def test_what_is_not_a_list_of_sentences_or_trees_is_refused_in_one_sentence(
 
 def test_a_single_label_is_not_predicted() -> None:
     same = [[(head, "dep") for head, _ in tree] for tree in Y]
-    assert DependencyParser(tol=1e-1).fit(X, same).labeller_ is None
+    assert DependencyParser(tol=1e-1).fit(X, same).labeler_ is None
 
 
 def test_second_order_has_a_lower_optimum_than_first_order() -> None:
@@ -325,9 +319,9 @@ def test_a_fit_that_is_interrupted_in_the_label_stage_goes_on_from_its_checkpoin
         patch.setattr(learner, "one_pass", one_pass)
         again = clone(model).fit(X, Y, checkpoint=file)
     if order == 1:  # There is no pruner, which would be learned again.
-        assert 0 < len(passes) < whole.labeller_.n_iter_
+        assert 0 < len(passes) < whole.labeler_.n_iter_
     assert_array_equal(again.coef_, whole.coef_)
-    assert_array_equal(again.labeller_.coef_, whole.labeller_.coef_)
-    assert [record.passes for record in again.labeller_.history_] == [
-        record.passes for record in whole.labeller_.history_
+    assert_array_equal(again.labeler_.coef_, whole.labeler_.coef_)
+    assert [record.passes for record in again.labeler_.history_] == [
+        record.passes for record in whole.labeler_.history_
     ]

@@ -637,7 +637,7 @@ def model_and_answers(kind: str, name: str) -> tuple[Any, Callable[[Any], list[A
 
 
 def assert_same_model(copied: Any, model: Any) -> None:
-    assert type(copied) is type(model)
+    assert type(copied.estimator()) is type(model)
     assert_array_equal(copied.coef_, model.coef_)
     assert copied.coef_.dtype == model.coef_.dtype
     assert copied.classes_.tolist() == model.classes_.tolist()
@@ -700,7 +700,7 @@ def test_a_loaded_model_can_be_pickled_cloned_and_copied(kind: str, name: str, t
     (tmp_path / "model").unlink()
     assert answers(copy.deepcopy(loaded)) == answers(model)
     assert answers(pickle.loads(pickle.dumps(loaded))) == answers(model)
-    assert not hasattr(clone(loaded), "coef_")
+    assert not hasattr(clone(loaded.estimator()), "coef_")
     assert "0x" not in repr(loaded)
 
 
@@ -716,7 +716,7 @@ def test_a_loaded_model_learns_again_what_the_first_one_learned(name: str, tmp_p
     """All that decides the optimum is in the file: loss and cost, C, the structure and the feature map."""
     tagger, X, Y, edges = fitted(name)
     tagger.save(tmp_path / "model")
-    assert_array_equal(load(tmp_path / "model").fit(X, Y, edges=edges).coef_, tagger.coef_)
+    assert_array_equal(load(tmp_path / "model").estimator().fit(X, Y, edges=edges).coef_, tagger.coef_)
 
 
 def test_the_cost_of_a_loss_is_in_the_file(tmp_path: Path) -> None:
@@ -725,7 +725,7 @@ def test_the_cost_of_a_loss_is_in_the_file(tmp_path: Path) -> None:
         model = LinearClassifier(SoftmaxMargin(cost=cost)).fit(X, y)
         model.save(tmp_path / "model")
         loaded = load(tmp_path / "model")
-        assert_array_equal(loaded.fit(X, y).coef_, model.coef_)
+        assert_array_equal(loaded.estimator().fit(X, y).coef_, model.coef_)
 
 
 @dataclass
@@ -771,7 +771,7 @@ def test_saving_changes_neither_the_model_nor_its_weights(tmp_path: Path) -> Non
     before = tagger.coef_.copy()
     tagger.save(tmp_path / "model", {"a": 1})
     loaded = load(tmp_path / "model")
-    loaded.fit(X[:4], Y[:4])
+    loaded.estimator().fit(X[:4], Y[:4])
     assert_array_equal(tagger.coef_, before)
     assert_array_equal(load(tmp_path / "model").coef_, before)
 

@@ -15,7 +15,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 
 from margrave import MargraveError, load
-from margrave.estimators.hmm_tagger import ANY_WORD, HMMTagger
+from margrave.estimators.hmm_tagger import HMMTagger
+from margrave.estimators.models.hmm_tagger import ANY_WORD
 from margrave.files import model as model_file
 
 WORDS = ["a", "ab", "Ab", "cab", "CAB", "b7", "7", "!", "Berlin", "walking", "talking", ""]
@@ -40,7 +41,7 @@ def log_probability(tagger: HMMTagger, words: list[str], tags: tuple[int, ...]) 
 
 
 def symbol(tagger: HMMTagger, word: str) -> str:
-    (((found,),),) = tagger._symbols_of([[word]])
+    (((found,),),) = tagger._inputs([[word]])
     return found
 
 
@@ -132,16 +133,16 @@ def test_unknown_words_are_read_by_suffix_shape_and_nothing() -> None:
     tagger = HMMTagger(suffix_length=3).fit(X, y)
     for word, known in {
         "walking": "word walking",
-        "Walking": "capitalised ",
+        "Walking": "capitalized ",
         "singing": "lower ing",
         "darling-ng": "lower ng",
         "tree": "lower ",
-        "Dublin": "capitalised lin",
+        "Dublin": "capitalized lin",
         "42": "digits ",
         "b-17": "digits 7",
         "...": "punctuation ",
         "EU": "capitals ",
-        "I": "capitalised ",
+        "I": "capitalized ",
         "": "punctuation ",
     }.items():
         assert symbol(tagger, word) == known
@@ -194,8 +195,7 @@ def test_a_file_gives_back_every_bit(order: int, tmp_path: Path) -> None:
     X, y = corpus(3)
     tagger = HMMTagger(order, smoothing=0.7, suffix_length=2, rare=4).fit(X, y)
     tagger.save(tmp_path / "m.margrave", {"about": "letters"})
-    found = load(tmp_path / "m.margrave")
-    assert isinstance(found, HMMTagger)
+    found = HMMTagger.load(tmp_path / "m.margrave")
     assert found.get_params() == tagger.get_params() and found.metadata_ == {"about": "letters"}
     assert_array_equal(found.emissions_, tagger.emissions_)
     assert_array_equal(found.transitions_, tagger.transitions_)
@@ -221,15 +221,20 @@ def test_files_that_do_not_fit_together_are_refused(tmp_path: Path) -> None:
             load(path)
         return str(error.value)
 
-    assert "labels are not in order" in refusal("labels", ["Z", "Y", "X"])
-    assert "its transitions must be real numbers of shape (4, 3), not (3, 3)" in refusal("transitions", np.eye(3))
-    assert "its emissions must be probabilities" in refusal("emissions", 0 * tagger.emissions_)
-    assert "its emissions must be probabilities" in refusal("emissions", np.nan * tagger.emissions_)
+    disordered = {**header["outputs"], "settings": {"classes": ["Z", "Y", "X"]}}
+    assert "labels are not in order" in refusal("outputs", disordered)
+    assert "its transitions must be real numbers of shape (4, 3)" in refusal("transitions_", np.eye(3))
+    assert "its emissions must be probabilities" in refusal("emissions_", 0 * tagger.emissions_)
+    assert "its emissions must be probabilities" in refusal("emissions_", np.nan * tagger.emissions_)
+    assert "not the logarithms" in refusal("emissions_", 0.5 * tagger.emissions_)
+    blob, offsets = model_file.encode_strings([f"word {k}" for k in range(len(tagger.symbols_))])
+    arrays |= {"map_.tokens.encoder.offsets": offsets}
+    assert "one of its symbols must stand for any word" in refusal("map_.tokens.encoder.bytes", blob)
     blob, offsets = model_file.encode_strings(["word a"] * len(tagger.symbols_))
-    arrays |= {"symbols.offsets": offsets}
-    assert "symbols must be distinct" in refusal("symbols.bytes", blob)
+    arrays |= {"map_.tokens.encoder.offsets": offsets}
+    assert "it is not a model that Margrave wrote" in refusal("map_.tokens.encoder.bytes", blob)
     assert "order of a hidden Markov model must be at most 3" in refusal(
-        "settings", {**tagger.get_params(), "order": 7}
+        "parameters", {**tagger.get_params(), "order": 7}
     )
 
 
@@ -241,10 +246,10 @@ def test_files_that_do_not_fit_together_are_refused(tmp_path: Path) -> None:
         ([["a"]], [["A"], ["B"]], "there are 1 sequences in X and 2 in y."),
         ([["a", "b"]], [["A"]], "example 0 has 2 tokens and 1 labels."),
         ([["a", "b"]], [["A", "A"]], "there is only one class, 'A': at least two are needed to learn from."),
-        (["ab"], [["A", "B"]], "example 0: a sentence must be a list of words, not str."),
+        (["ab"], [["A", "B"]], "example 0: a sentence must be a list of words, not str: did you mean [X]?"),
         ([["a", 7]], [["A", "B"]], "example 0, position 1: a word must be a string, not int."),
-        ("ab", [["A", "B"]], "X must be a list of sentences, not str."),
-        ([["a"]], ["A"], "example 0: its labels must be a list, not str."),
+        ("ab", [["A", "B"]], "X must be a list of sentences, each a list of words, not str."),
+        ([["a"]], ["A"], "example 0: y must have a list of labels per sentence, not str."),
     ],
 )
 def test_wrong_data_are_refused_in_one_sentence(X: Any, y: Any, message: str) -> None:

@@ -353,7 +353,7 @@ def test_it_answers_as_its_best_estimator(tmp_path: Path) -> None:
     alone.save(tmp_path / "alone", {"a": 1})
     assert (tmp_path / "model").read_bytes() == (tmp_path / "alone").read_bytes()
     loaded: Any = load(tmp_path / "model")
-    assert type(loaded) is SequenceTagger and loaded.C == model.C_ and loaded.predict(X) == model.predict(X)
+    assert type(loaded.estimator()) is SequenceTagger and loaded.C == model.C_ and loaded.predict(X) == model.predict(X)
     copied = pickle.loads(pickle.dumps(model))
     assert type(copied) is PathCV and copied.C == model.C and copied.predict(X) == model.predict(X)
     assert [type(each) for each in model.fit_path(X, y, [0.1])] == [SequenceTagger]
@@ -623,4 +623,4 @@ def test_a_learner_that_files_cannot_name_leaves_its_name(tmp_path: Path, monkey
     loaded.save(tmp_path / "again")
     assert (tmp_path / "again").read_bytes() == (tmp_path / "model").read_bytes()
     with pytest.raises(MargraveError, match="unknown learner 'own'"):
-        loaded.fit(X, y)
+        loaded.estimator().fit(X, y)

@@ -591,4 +591,4 @@ def test_a_model_comes_back_from_its_file_with_its_loss_and_learner(
     assert_array_equal(theirs.cost_matrix(["a", "b"]), mine.cost_matrix(["a", "b"]))
     assert back.learner == learner
     assert back.certificate_.primal == model.certificate_.primal
-    assert_array_equal(back.fit(X, Y).coef_, model.coef_)
+    assert_array_equal(back.estimator().fit(X, Y).coef_, model.coef_)

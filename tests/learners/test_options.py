@@ -114,7 +114,7 @@ def test_the_file_of_a_learner_has_its_name(kind: type[Learner]) -> None:
     assert Learner.find(kind.name) is kind
 
 
-def test_every_file_of_learners_is_imported_with_the_package() -> None:
+def test_the_list_of_learners_imports_every_file_of_them() -> None:
     before = set(BUILT_IN_LEARNERS.values())
     assert {kind for kind in all_learners().values() if kind.__module__.startswith("margrave.")} == before
 

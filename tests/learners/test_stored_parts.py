@@ -10,6 +10,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from margrave import LossFamily, MargraveError, _core
+from margrave.examples import Examples
 from margrave.learners import CCCP, EG, LBFGS, Auto, Checkpoint, Objective, PrintedEG, Solution, auto, eg
 from margrave.losses import ExpectedCostBound
 from margrave.structures import Chain, Labels
@@ -94,7 +95,7 @@ def chain_of(
         Y.append([str(label) for label in y])
     chain = Chain(order=order, tied=tied, forbidden=forbidden)
     loss = LossFamily()
-    bound = chain.bind(Labels(np.array(classes)), lengths, Y, costs=loss.costs)
+    bound = chain.bind(Labels(np.array(classes)), Examples.of_sizes(lengths, Y), loss.costs)
     tokens = int(lengths.sum())
     rows = _core.Tokens(
         np.concatenate([[0], np.cumsum(lengths)]),

@@ -371,7 +371,7 @@ def test_batches_of_no_examples_and_of_one() -> None:
 @pytest.mark.parametrize("bad", [0, -1, 1025])
 def test_a_senseless_number_of_threads_is_refused(bad: int) -> None:
     case = kind_named("chain")(3)
-    with pytest.raises(MargraveError, match="n_threads"):
+    with pytest.raises(MargraveError, match="n_jobs"):
         batch(case, np.zeros(case.problem.dim), 1.0, 0.0, threads=bad)
 
 

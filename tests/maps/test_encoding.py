@@ -185,7 +185,7 @@ def test_no_thread_is_started_for_one_thread_or_for_few_names(threads: int, n: i
 
 def test_a_number_of_threads_that_makes_no_sense_is_refused() -> None:
     for threads in (0, -1, 5000):
-        with pytest.raises(MargraveError, match="n_threads must be from 1 to 1024"):
+        with pytest.raises(MargraveError, match="n_jobs must be from 1 to 1024"):
             encoded([], threads, _core.Vocabulary())
 
 

@@ -12,6 +12,7 @@ from scipy.sparse import csr_array, csr_matrix
 
 from margrave import MargraveError, _core
 from margrave.binding import bind as bind_examples
+from margrave.examples import Examples
 from margrave.maps import ChainMap, FeatureTable, SparseMap, table_named
 from margrave.structures import Chain, Labels, Multiclass, NonProjectiveTree
 from tests.references.enumeration import hash_of
@@ -337,7 +338,7 @@ def test_a_label_that_is_not_among_the_classes_is_refused() -> None:
     for structure, X, Y in ((Chain(), [[["u"]]], [["c"]]), (Multiclass(), [["u"]], ["c"])):
         feature_map = ChainMap() if isinstance(structure, Chain) else FeatureTable()
         with pytest.raises(MargraveError, match="the label 'c' is not among the classes"):
-            bind_examples(structure, feature_map, X, Y, outputs=Labels(np.array(["a", "b"])))
+            bind_examples(structure, feature_map, Examples(X, Y), outputs=Labels(np.array(["a", "b"])))
 
 
 def test_sequences_with_transition_attributes_need_them_again_and_others_refuse_them() -> None:

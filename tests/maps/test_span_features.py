@@ -7,6 +7,7 @@ from numpy.testing import assert_allclose
 from margrave import MargraveError
 from margrave.binding import bind
 from margrave.data.constituents import Tree
+from margrave.examples import Examples
 from margrave.features import SpanTemplates
 from margrave.losses import Hamming
 from margrave.maps import SpanMap
@@ -31,7 +32,7 @@ def bound(name: str, bits: int = 5):
     features = None if templates is None else templates.learn(X)
     feature_map = SpanMap(0 if features is None else bits)
     rows = X if features is None else features.transform(X)
-    return bind(structure, feature_map, rows, TREES, costs=Hamming(), to_structure={"sentences": X})
+    return bind(structure, feature_map, Examples(X, TREES, encoded=rows), costs=Hamming())
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose
 from margrave import ConstituencyParser, Hinge, Kernel, MargraveError, _core, load
 from margrave.binding import bind
 from margrave.data.constituents import Tree
+from margrave.examples import Examples
 from margrave.features import SpanTemplates
 from margrave.learners import Objective, learner_named
 from margrave.maps import SpanKernel, SparseMap
@@ -73,7 +74,13 @@ def bound(structure: str, kernel: str) -> tuple[_core.Problem, SpanKernel, Gramm
     compiled = grammar.compiled
     feature_map = SpanKernel(KERNELS[kernel].fresh(), len(compiled.span_nodes), compiled.rule_names())
     features = SpanTemplates(TEMPLATES).learn(SENTENCES)
-    return bind(trees, feature_map, features.transform(SENTENCES), TREES, outputs=grammar).problem, feature_map, grammar
+    return (
+        bind(
+            trees, feature_map, Examples(SENTENCES, TREES, encoded=features.transform(SENTENCES)), outputs=grammar
+        ).problem,
+        feature_map,
+        grammar,
+    )
 
 
 @of_structures
@@ -130,7 +137,7 @@ def explicit(kernel: Kernel) -> _core.Problem:
             phi |= {f"{j}": sqrt(2 * kernel.learned_gamma * kernel.coef0) for j in np.flatnonzero(x).tolist()}
             parts += [{f"{name} of {label}": value for name, value in phi.items()} for label in range(labels)]
         given.append(parts)
-    return bind(trees, SparseMap(), given, TREES, outputs=grammar).problem
+    return bind(trees, SparseMap(), Examples(None, TREES, encoded=given), outputs=grammar).problem
 
 
 @pytest.mark.parametrize(

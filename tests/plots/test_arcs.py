@@ -178,8 +178,8 @@ def test_one_word_is_a_tree() -> None:
         ((["a"], [2]), {}, "heads: the head of word 1 must be 0 or another word, and it is 2."),
         ((["a"], [0]), {"gold_heads": [-1]}, "gold_heads: the head of word 1 must be 0 or another word, and it is -1."),
         ((["a"], [0]), {"gold_labels": ["x"]}, "gold_labels need gold_heads."),
-        ((["a"], [0]), {"probabilities": [1.5]}, "the probability of word 1 must lie between 0 and 1, and it is 1.5."),
-        ((["a"], [0]), {"probabilities": [float("nan")]}, "the probability of word 1 must lie between 0 and 1"),
+        ((["a"], [0]), {"probabilities": [1.5]}, "the probability of word 1 must be between 0 and 1, and it is 1.5."),
+        ((["a"], [0]), {"probabilities": [float("nan")]}, "the probability of word 1 must be between 0 and 1"),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(arguments: Any, more: dict[str, Any], expected: str) -> None:

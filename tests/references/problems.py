@@ -10,12 +10,14 @@ from margrave import _core
 from margrave.binding import bind as bind_examples
 from margrave.data.arcs import ArcLabels, Arcs
 from margrave.errors import MargraveError
+from margrave.examples import Examples
 from margrave.losses import LossFamily
 from margrave.losses.costs import GivenCosts, Hamming
 from margrave.maps import ChainMap, FeatureTable, NodeMap, OutputMap, SparseMap
 from margrave.maps.outputs import OutputMatrix
 from margrave.structures import CandidateLists, Chain, Labels, Multiclass, NodeSets, NoOutputs
 from margrave.structures.arc_trees import DependencyTree
+from margrave.structures.base import Bound
 from margrave.structures.node_sets import Nodes
 
 
@@ -72,14 +74,18 @@ def bind(
     bound = bind_examples(
         structure,
         feature_map,
-        X,
-        Y,
+        Examples(
+            X,
+            Y,
+            extras={
+                "edges": edges,
+                "arcs": arcs,
+                "labels": arc_labels,
+                "allowed": allowed if allowed is None or isinstance(allowed, list) else np.asarray(allowed),
+            },
+        ),
         outputs=outputs,
         costs=cost,
-        to_map={} if edges is None else {"edges": edges},
-        to_structure=({} if arcs is None else {"arcs": arcs})
-        | ({} if arc_labels is None else {"labels": arc_labels})
-        | ({} if allowed is None else {"allowed": allowed if isinstance(allowed, list) else np.asarray(allowed)}),
     )
     return bound.problem
 
@@ -94,3 +100,8 @@ def chained(table: FeatureTable, **settings: Any) -> ChainMap:
 
 def _length(x: Any) -> int:
     return int(x.shape[0]) if hasattr(x, "shape") else len(x)
+
+
+def bound_of(structure: Any, outputs: Any, examples: Examples) -> Bound[Any, Any]:
+    """Examples that a structure has bound, to decode its outputs without a feature map."""
+    return Bound(structure, outputs, examples, structure.bind(outputs, examples))

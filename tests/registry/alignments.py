@@ -4,6 +4,7 @@ import numpy as np
 
 from margrave import _core
 from margrave.data import Letters
+from margrave.examples import Examples
 from margrave.losses import Hamming
 from margrave.structures import Alignment, Homology, NoOutputs
 from margrave.testing.enumeration import Outputs
@@ -60,11 +61,8 @@ def alignment(
     structure = Alignment(mode, gaps, tied, edges, letters)
     bound = structure.bind(
         structure.learn(golds),
-        np.zeros(0, dtype=np.int64),
-        golds,
-        costs=Hamming(),
-        x=Letters.of(xs),
-        y=Letters.of(ys),
+        Examples.of_sizes(np.zeros(0, dtype=np.int64), golds, x=Letters.of(xs), y=Letters.of(ys)),
+        Hamming(),
     )
     rows, matrices = part_rows(rng, [each.n for each in outputs], 5)
     features = _core.sparse_parts(5, rows, bound.choices, bound.repeats)
@@ -98,11 +96,13 @@ def homology(rng: np.random.Generator, cost: str, size: int, *, mode: str, gaps:
     structure = Homology(mode, gaps, letters)
     bound = structure.bind(
         NoOutputs(),
-        np.zeros(0, dtype=np.int64),
-        golds,
-        x=Letters.of(xs),
-        candidates=Letters.of(candidates),
-        first=np.array(first, dtype=np.int64),
+        Examples.of_sizes(
+            np.zeros(0, dtype=np.int64),
+            golds,
+            x=Letters.of(xs),
+            candidates=Letters.of(candidates),
+            first=np.array(first, dtype=np.int64),
+        ),
     )
     rows, matrices = part_rows(rng, [each.n for each in outputs], 5)
     features = _core.sparse_parts(5, rows, bound.choices, bound.repeats)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from margrave.binding import bind as bind_examples
+from margrave.examples import Examples
 from margrave.losses import Hamming
 from margrave.maps import SparseMap
 from margrave.structures import (
@@ -72,16 +73,21 @@ def constituent_case(
     numbers = [PartNumbers(rules.compiled, len(tree.words), *settings) for tree in gold]
     rows = Rows(rng, [number.count for number in numbers], form, bits)
     flags = [rng.random(len(number.cells)) < 0.5 for number in numbers]
-    to_structure = {"left": np.concatenate(flags)} if prune else {}
     bound = bind_examples(
-        structure, SparseMap(bits), rows.given, gold, outputs=rules, costs=Hamming(), to_structure=to_structure
+        structure,
+        SparseMap(bits),
+        Examples(None, gold, extras={"left": np.concatenate(flags)} if prune else {}, encoded=rows.given),
+        outputs=rules,
+        costs=Hamming(),
     )
     outputs, golds, costs = [], [], []
     for tree, number, flag in zip(gold, numbers, flags, strict=True):
         left = {cell for cell, kept in zip(number.cells, flag, strict=True) if kept}
         left |= {(node.begin, node.end) for node in rules.derive(tree)}
         ys = derivations(number, rules.sentence_numbers(tree.words, tree.tags), left=left if prune else None)
-        one = bind_examples(structure, SparseMap(), [[[]] * number.count], [tree], outputs=rules)
+        one = bind_examples(
+            structure, SparseMap(), Examples(None, [tree], encoded=[[[]] * number.count]), outputs=rules
+        )
         right = tuple(sorted(one.problem.gold(0).tolist()))
         outputs.append(Outputs(number.count, ys))
         golds.append(right)

@@ -8,7 +8,7 @@ import numpy as np
 from margrave.binding import bind as bind_examples
 from margrave.data import Graph as NodesAndEdges
 from margrave.data import Taxonomy
-from margrave.estimators.graph_labeler import shared_graphs
+from margrave.examples import Examples
 from margrave.losses import LossFamily
 from margrave.maps import FeatureTable, GraphMap, SparseMap
 from margrave.structures import (
@@ -16,6 +16,7 @@ from margrave.structures import (
     Labels,
     NodeSets,
 )
+from margrave.structures.factor_graph import shared_graphs
 from margrave.testing.enumeration import Outputs, Parts
 from tests.references.graphs import SETS, labellings, part_count, random_graph
 from tests.references.problems import bind
@@ -80,10 +81,8 @@ def graph(
     bound = bind_examples(
         FactorGraph(labels=sets, **inference),
         SparseMap(bits),
-        rows.given,
-        names,
+        Examples(graphs, names, extras={"allowed": allowed}, encoded=rows.given),
         costs=None if loss is None else loss.costs,
-        to_structure={"graphs": graphs, "allowed": allowed},
     )
     assert bound.decode(*bound.core.gold_parts()) == names
     return Case(
@@ -133,11 +132,9 @@ def labelled_graph(
     bound = bind_examples(
         structure,
         feature_map,
-        graphs,
-        [[classes[k] for k in y] for y in gold],
+        Examples(shared_graphs(graphs), [[classes[k] for k in y] for y in gold], encoded=graphs),
         outputs=Labels(np.array(classes)),
         costs=None if loss is None else loss.costs,
-        to_structure={"graphs": shared_graphs(graphs)},
     )
     if pairs == "auto":
         pairs = "directed" if described else "symmetric"

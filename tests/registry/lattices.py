@@ -5,6 +5,7 @@ import numpy as np
 from margrave import _core
 from margrave.binding import bind as bind_examples
 from margrave.data import Lattice
+from margrave.examples import Examples
 from margrave.losses import Hamming
 from margrave.maps import SparseMap
 from margrave.structures import (
@@ -51,11 +52,9 @@ def lattice(
     bound = bind_examples(
         LatticePaths(),
         SparseMap(unit="edge"),
-        rows.given,
-        strings,
+        Examples(lattices, strings, encoded=rows.given),
         outputs=NoOutputs(),
         costs=Hamming(),
-        to_structure={"lattices": lattices},
     )
     return Case(bound.problem, outputs, gold, costs, rows.matrices(), others)
 
@@ -71,11 +70,9 @@ def forest(rng: np.random.Generator, cost: str, size: int, *, form: str = "names
     bound = bind_examples(
         ForestDerivations(),
         SparseMap(unit="edge"),
-        rows.given,
-        gold,
+        Examples(forests, gold, encoded=rows.given),
         outputs=NoOutputs(),
         costs=Hamming(),
-        to_structure={"forests": forests},
     )
     return Case(
         bound.problem,
@@ -94,7 +91,9 @@ def lattice_graph(found: Lattice) -> Graph:
 
 def _core_order(found: Lattice, paths: list[Parts], spelled: list[str], chosen: list[str]) -> list[Parts]:
     """The good paths string by string; among those of a string, in the order of the core, which is arbitrary."""
-    arrays = LatticePaths().bind(NoOutputs(), np.array([len(found.edges)]), [chosen], costs=Hamming(), lattices=[found])
+    arrays = LatticePaths().bind(
+        NoOutputs(), Examples.of_sizes(np.array([len(found.edges)]), [chosen], X=[found]), Hamming()
+    )
     rows = _core.Tokens(np.array([0, len(found.edges)]), np.zeros(len(found.edges) + 1, dtype=np.int64),
                         np.zeros(0, dtype=np.int32), None)  # fmt: skip
     problem = _core.join(arrays, _core.sparse_parts(1, rows, arrays.choices))

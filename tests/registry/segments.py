@@ -6,6 +6,7 @@ import numpy as np
 
 from margrave.binding import bind as bind_examples
 from margrave.data import Answers
+from margrave.examples import Examples
 from margrave.features import SegmentTemplates
 from margrave.losses import Segments as SegmentCost
 from margrave.maps import FeatureTable, SegmentMap
@@ -94,12 +95,14 @@ def segments(
     bound = bind_examples(
         SemiMarkov(None, tied),
         feature_map,
-        rows.given,
-        answers,
+        Examples(
+            rows.given,
+            answers,
+            extras=({"texts": texts, "segments": [[segment[:2] for segment in y] for y in gold]} if templates else {})
+            | ({"allowed": np.concatenate(allowed)} if allow else {}),
+        ),
         outputs=outputs,
         costs=costs,
-        to_map={"texts": texts, "gold": [[(begin, end) for begin, end, _ in y] for y in gold]} if templates else {},
-        to_structure={"allowed": np.concatenate(allowed)} if allow else {},
     )
     table = SegmentsByDefinition(
         parts,

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from margrave.binding import bind as bind_examples
 from margrave.data import ArcLabels, Arcs
+from margrave.examples import Examples
 from margrave.features import ArcTemplates
 from margrave.losses import Hamming
 from margrave.maps import SparseMap, TreeMap
@@ -181,10 +182,8 @@ def arc_pair_tree(
     bound = bind_examples(
         ArcPairTree(single_root, **inference),
         SparseMap(),
-        rows.given,
-        [list(heads) for heads in gold],
+        Examples(rows.given, [list(heads) for heads in gold], extras={"allowed": restrictions} if allow else {}),
         costs=Hamming(),
-        to_structure={"allowed": restrictions} if allow else {},
     )
     return Case(bound.problem, outputs, parts, costs, rows.matrices(), bound=bound.approximate)
 
@@ -235,11 +234,13 @@ def tree_by_templates(
     bound = bind_examples(
         structure(labelled=labelled, **options),
         feature_map,
-        features.transform(X),
-        [[(head, classes[label]) if labelled else head for head, label in tree] for tree in gold],
+        Examples(
+            features.transform(X),
+            [[(head, classes[label]) if labelled else head for head, label in tree] for tree in gold],
+            extras={"arcs": Arcs(np.array(words), np.concatenate(left))},
+        ),
         outputs=Labels.of(classes) if labelled else NoOutputs(),
         costs=Hamming(),
-        to_structure={"arcs": Arcs(np.array(words), np.concatenate(left))},
     )
     assert feature_map.table is not None
     columns_of = {name: k for k, name in enumerate(feature_map.table.names())}

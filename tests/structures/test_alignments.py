@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose
 from margrave import _core
 from margrave.data import Letters
 from margrave.errors import MargraveError
+from margrave.examples import Examples
 from margrave.losses import Hamming, ZeroOne
 from margrave.structures import Alignment, NoOutputs
 from margrave.testing.enumeration import Outputs
@@ -22,7 +23,7 @@ NO_UNITS = np.zeros(0, dtype=np.int64)
 
 
 def bound_to(structure: Alignment, xs, ys, gold=None, costs=None):
-    return structure.bind(NoOutputs(), NO_UNITS, gold, costs=costs, x=Letters.of(xs), y=Letters.of(ys))
+    return structure.bind(NoOutputs(), Examples.of_sizes(NO_UNITS, gold, x=Letters.of(xs), y=Letters.of(ys)), costs)
 
 
 def problem_of(structure: Alignment, xs, ys, gold=None, costs=None):
@@ -282,7 +283,7 @@ def test_parts_at_their_places_beyond_the_memory_limit_are_refused_with_the_numb
         (Alignment(tied=False, edges=True), "10 times 50000 times 50000 edges"),
     ):
         with pytest.raises(MargraveError, match=match):
-            structure.bind(NoOutputs(), NO_UNITS, x=long, y=long)
+            structure.bind(NoOutputs(), Examples.of_sizes(NO_UNITS, x=long, y=long))
 
 
 def test_costs_count_missed_and_wrong_pairs() -> None:

@@ -13,6 +13,7 @@ from scipy.optimize import linprog, minimize
 
 from margrave import MargraveError, _core
 from margrave.binding import bind as bind_examples
+from margrave.examples import Examples
 from margrave.learners import SGD
 from margrave.learners.objective import Objective
 from margrave.losses import Log
@@ -58,7 +59,8 @@ def test_parts_are_those_of_the_documentation(single_root: bool, seed: int, n: i
     number = arc_pair_parts(n, single_root, allowed)
     assert structure.part_tuples(n, allowed).tolist() == [list(part) for part in number]
     bound: Any = structure.bind(
-        NoOutputs(), np.array([len(number)]), [list(gold)], allowed=None if allowed is None else [allowed]
+        NoOutputs(),
+        Examples.of_sizes(np.array([len(number)]), [list(gold)], allowed=None if allowed is None else [allowed]),
     )
     assert bound.parts(0) == len(number)
     assert tuple(bound.gold_parts()[1].tolist()) == parts_of(number, gold)
@@ -144,7 +146,9 @@ def test_pseudo_marginals_are_the_gradient_of_log_z(
     number = arc_pair_parts(n, single_root, allowed)
     structure = ArcPairTree(single_root, tolerance=1e-14, sweeps=5000)
     units = np.array([len(number)])
-    bound: Any = structure.bind(NoOutputs(), units, [gold], allowed=None if allowed is None else [allowed])
+    bound: Any = structure.bind(
+        NoOutputs(), Examples.of_sizes(units, [gold], allowed=None if allowed is None else [allowed])
+    )
     rows = _core.sparse_parts(1, _no_rows(len(number)), np.ones(1, dtype=np.int64))
     problem = _core.join(bound, rows)
     theta = scores(rng, number, 1.0, size)
@@ -211,7 +215,7 @@ def test_certified_trees_are_best(single_root: bool, seed: int, n: int, size: fl
     gold = list(every_tree(n, single_root, allowed)[0])
     structure = ArcPairTree(single_root)
     bound: Any = structure.bind(
-        NoOutputs(), np.array([len(number)]), [gold], allowed=None if allowed is None else [allowed]
+        NoOutputs(), Examples.of_sizes(np.array([len(number)]), [gold], allowed=None if allowed is None else [allowed])
     )
     problem = _core.join(bound, _core.sparse_parts(1, _no_rows(len(number)), np.ones(1, dtype=np.int64)))
     theta = scores(rng, number, 1.0, size)
@@ -252,7 +256,9 @@ def test_trees_are_certified_where_the_relaxation_is_tight(single_root: bool) ->
     rng = np.random.default_rng(0)
     n = 4
     number, outputs = outputs_of(n, single_root)
-    bound = ArcPairTree(single_root, iterations=1000).bind(NoOutputs(), np.array([len(number)]), [list(range(n))])
+    bound = ArcPairTree(single_root, iterations=1000).bind(
+        NoOutputs(), Examples.of_sizes(np.array([len(number)]), [list(range(n))])
+    )
     problem = _core.join(bound, _core.sparse_parts(1, _no_rows(len(number)), np.ones(1, dtype=np.int64)))
     found = 0
     for _ in range(40):
@@ -311,7 +317,9 @@ def bound_of(n: int, single_root: bool, allowed=None, gold=None, **options) -> A
     """The core's structure of one sentence, in which any sentence has the parts of the documentation."""
     structure = ArcPairTree(single_root, **options)
     units = np.array([len(structure.part_tuples(n, allowed))])
-    return structure.bind(NoOutputs(), units, gold and [gold], allowed=None if allowed is None else [allowed])
+    return structure.bind(
+        NoOutputs(), Examples.of_sizes(units, gold and [gold], allowed=None if allowed is None else [allowed])
+    )
 
 
 @roots
@@ -421,8 +429,7 @@ def test_visits_with_a_negative_loss_make_no_step_or_take_the_bound_and_are_coun
         bound = bind_examples(
             ArcPairTree(single_root, fallback=fallback),
             SparseMap(),
-            [[[f"part {k}"] for k in range(len(theta))]],
-            [gold],
+            Examples([[[f"part {k}"] for k in range(len(theta))]], [gold]),
         )
         objective = Objective(bound.problem, Log(), C=1e6, max_iter=1, start=theta, approximate=bound.approximate)
         solution = SGD(rate=1e-3).solve(objective)

@@ -22,7 +22,7 @@ from margrave.files import model as model_file
 from margrave.learners import BCFW, LP, Checkpoint, CuttingPlane, Objective, learner_named
 from margrave.learners.checkpoint import fingerprint
 from margrave.learners.checks import check_loss
-from margrave.losses import Hinge, Log, LossFamily, SoftmaxMargin
+from margrave.losses import Hinge, Log, LossFamily, SoftmaxMargin, loss_named
 from margrave.maps import SparseMap
 from margrave.maps.mercer import Kernel
 from margrave.structures import CandidateLists
@@ -278,9 +278,9 @@ def test_binding_needs_what_it_learns_from() -> None:
 def test_examples_without_a_good_candidate_are_counted_and_listed() -> None:
     X, y = [[A, B]] * 14, [0] * 14
     y[3] = []  # type: ignore[call-overload]
-    expected = "1 of 14 examples has no good candidate (number 3): pass no_good='skip' to leave them out."
+    expected = "1 of 14 examples has no good candidate (number 3): use no_good='skip' to leave them out."
     assert refusal(lambda: Reranker().fit(X, y)) == expected
-    expected = "12 of 14 examples have no good candidate (number 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, ...): pass no_good="
+    expected = "12 of 14 examples have no good candidate (number 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, ...): use no_good="
     y = [0, *[[] for _ in range(12)], 1]  # type: ignore[list-item]
     assert refusal(lambda: Reranker().fit(X, y)).startswith(expected)
     for no_good in ("stop", "skip"):
@@ -293,25 +293,23 @@ def test_skipped_examples_might_as_well_not_be_there() -> None:
     X, y = lists(1)
     costs = [np.where(np.isin(range(len(x)), good), 0.0, 2.0) for x, good in zip(X, y, strict=True)]
     weight = np.random.default_rng(0).uniform(0.5, 2, len(X))
-    expected = Reranker("log", tol=1e-8).fit(X, y, costs, weight)
+    expected = Reranker("log", tol=1e-8).fit(X, y, weight, costs=costs)
     assert expected.n_skipped_ == 0
     skipped = Reranker("log", tol=1e-8, no_good="skip").fit(
         [X[0], X[3], *X[1:], np.zeros((0, 4))],
         [y[0], [], *y[1:], []],
-        [costs[0], np.ones(len(X[3])), *costs[1:], []],
         [weight[0], 7.0, *weight[1:], 7.0],
+        costs=[costs[0], np.ones(len(X[3])), *costs[1:], []],
     )
     assert skipped.n_skipped_ == 2
     assert_array_equal(skipped.coef_, expected.coef_)
-    assert "number per example: 2 of them" in refusal(
-        lambda: Reranker(no_good="skip").fit(X[:2], [y[0], []], None, [1.0])
-    )
+    assert "one entry per example: 2, not 1" in refusal(lambda: Reranker(no_good="skip").fit(X[:2], [y[0], []], [1.0]))
     # numbers of examples are those of the data, whatever is skipped
     wrong = [[A, B], [A, B], [A, B]], [[], 0, 5]
     assert "example 2: there is no candidate 5" in refusal(lambda: Reranker(no_good="skip").fit(*wrong))
     wrong_costs = [[1, 1], [0, 1], [1, 1]]
     assert "example 2: good candidates must cost 0" in refusal(
-        lambda: Reranker(no_good="skip").fit(wrong[0], [[], 0, 0], wrong_costs)
+        lambda: Reranker(no_good="skip").fit(wrong[0], [[], 0, 0], costs=wrong_costs)
     )
 
 
@@ -322,7 +320,7 @@ def suiting(name: str) -> str:
     """A loss that the learner takes."""
     for loss in ("hinge", "log", "ramp"):
         try:
-            check_loss(learner_named(name), Reranker(loss)._settings())
+            check_loss(learner_named(name), loss_named(loss))
         except MargraveError:
             continue
         return loss
@@ -394,8 +392,10 @@ def test_the_zero_one_cost_ignores_the_costs_of_the_data() -> None:
     X, y = lists(4)
     costs = [np.where(np.isin(range(len(x)), good), 0.0, 5.0) for x, good in zip(X, y, strict=True)]
     plain = Reranker(tol=1e-6).fit(X, y).certificate_.primal
-    assert Reranker(Hinge("zero-one"), tol=1e-6).fit(X, y, costs).certificate_.primal == pytest.approx(plain, rel=1e-5)
-    assert Reranker(tol=1e-6).fit(X, y, costs).certificate_.primal > 1.1 * plain
+    assert Reranker(Hinge("zero-one"), tol=1e-6).fit(X, y, costs=costs).certificate_.primal == pytest.approx(
+        plain, rel=1e-5
+    )
+    assert Reranker(tol=1e-6).fit(X, y, costs=costs).certificate_.primal > 1.1 * plain
 
 
 def test_a_cost_function_gets_the_candidates_as_they_were_given() -> None:
@@ -409,7 +409,7 @@ def test_a_cost_function_gets_the_candidates_as_they_were_given() -> None:
 
     asked = Reranker(Hinge(cost=distance), learner="cutting-plane", tol=1e-6).fit(given, first)
     told = [[abs(x[k]["x0"] - other["x0"]) for other in x] for x, k in zip(given, first, strict=True)]
-    expected = Reranker(learner="cutting-plane", tol=1e-6).fit(given, first, told)
+    expected = Reranker(learner="cutting-plane", tol=1e-6).fit(given, first, costs=told)
     assert asked.certificate_.primal == pytest.approx(expected.certificate_.primal, rel=1e-5)
     assert all(any(each is candidate for x in given for candidate in x) for each in seen)
 
@@ -551,8 +551,7 @@ def test_a_model_is_what_its_file_says(form: str, tmp_path: Path) -> None:
     )
     model.fit([*as_given(X), as_given(X)[0]], [*y, []])
     model.save(tmp_path / "model", {"by": "test"})
-    back = load(tmp_path / "model")
-    assert type(back) is Reranker
+    back = Reranker.load(tmp_path / "model")
     assert_array_equal(back.coef_, model.coef_)
     for loss in ("beta", "gamma", "cost"):
         assert getattr(back.loss, loss) == getattr(model.loss, loss)
@@ -572,7 +571,7 @@ def test_given_weights_survive_a_file(tmp_path: Path) -> None:
     model = Reranker.of_weights({"lm": 0.5, "tm": 1.0})
     model.save(tmp_path / "model")
     back = load(tmp_path / "model")
-    assert isinstance(back, Reranker)
+    assert isinstance(back.estimator(), Reranker)
     assert back.feature_weights() == model.feature_weights()
     assert back.stop_reason_ == "given weights"
 

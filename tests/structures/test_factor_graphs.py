@@ -29,6 +29,7 @@ from margrave.data import (
     TreeRule,
     Xor,
 )
+from margrave.examples import Examples
 from margrave.losses import Hamming
 from margrave.maps import ChainMap, FeatureTable, SparseMap
 from margrave.structures import Chain, FactorGraph, Labels, NodeSets
@@ -50,21 +51,19 @@ def bound_of(graphs: list[Factors], sets=SETS, Y=None, memory: float = 64.0, **m
     rows = [np.eye(max(counts))[:n] for n in counts]
     names = [[sets[kind][0] for kind in graph.variables] for graph in graphs] if Y is None else Y
     feature_map = SparseMap()
-    feature_map.encode(rows, grow=True)
+    feature_map.encode(Examples(rows), grow=True)
     return bind(
         FactorGraph(labels=sets, memory=memory),
         feature_map,
-        rows,
-        Y,
+        Examples(graphs, Y, encoded=rows),
         outputs=FactorGraph(labels=sets).learn(names),
-        to_structure={"graphs": graphs},
         **more,
     )
 
 
 def refused(graph: Factors, **settings) -> None:
     structure = FactorGraph(labels=SETS, **settings)
-    structure.bind(structure.learn([["a"]]), np.array([1]), graphs=[graph])
+    structure.bind(structure.learn([["a"]]), Examples.of_sizes(np.array([1]), X=[graph]))
 
 
 def outputs_of(graph: Factors, sets=SETS) -> Outputs:
@@ -154,11 +153,13 @@ def test_clique_trees_are_the_kernel_of_chains(seed: int, length: int, labels: i
     graph = Factors(length, [*((t,) for t in range(length)), *((t, t + 1) for t in range(length - 1))])
     n = length * labels + (length - 1) * labels**2
     feature_map = SparseMap()
-    feature_map.encode([np.eye(n)], grow=True)
+    feature_map.encode(Examples([np.eye(n)]), grow=True)
     outputs = Labels(np.array(classes))
-    ours = bind(FactorGraph(), feature_map, [np.eye(n)], outputs=outputs, to_structure={"graphs": [graph]}).problem
+    ours = bind(FactorGraph(), feature_map, Examples([graph], encoded=[np.eye(n)]), outputs=outputs).problem
     y = [[classes[int(k)] for k in rng.integers(0, labels, length)]]
-    chain = bind(Chain(tied=False), ChainMap(FeatureTable("all")), [np.eye(length)], y, outputs=outputs).problem
+    chain = bind(
+        Chain(tied=False), ChainMap(FeatureTable("all")), Examples([np.eye(length)], y), outputs=outputs
+    ).problem
     for size in (1.0, 300.0):
         theta = rng.uniform(-size, size, n)
         for a, b in zip(ours.logsum(0, theta), chain.logsum(0, theta), strict=True):
@@ -203,10 +204,10 @@ def test_clique_trees_are_the_kernel_of_node_sets(seed: int, nodes: int) -> None
     rules = [Implies([(v, "b")], (p, "b")) for v, p in enumerate(parents) if p >= 0]
     graph = Factors(["two"] * nodes, [Factor((v,), [("b",)], "zero") for v in range(nodes)], rules)
     ours = problem_of([graph], BINARY, [["a"] * nodes], costs=Hamming())
-    kernel = NodeSets(taxonomy).bind(Nodes(taxonomy), np.array([1]), [[]], costs=Hamming())
+    kernel = NodeSets(taxonomy).bind(Nodes(taxonomy), Examples.of_sizes(np.array([1]), [[]]), Hamming())
     feature_map = SparseMap()
-    feature_map.encode([np.eye(nodes)], grow=True)
-    joined = _core.join(kernel, feature_map.map(feature_map.encode([np.eye(nodes)], grow=False), kernel))
+    feature_map.encode(Examples([np.eye(nodes)]), grow=True)
+    joined = _core.join(kernel, feature_map.map(feature_map.encode(Examples([np.eye(nodes)]), grow=False), kernel))
     theta = rng.uniform(-3, 3, nodes)
     for a, b in zip(ours.logsum(0, theta), joined.logsum(0, theta), strict=True):
         assert_allclose(a, b, rtol=1e-9, atol=1e-12)
@@ -257,7 +258,7 @@ def test_a_long_chain_and_many_components_are_fine() -> None:
     n = 20_000
     soft = [*((v,) for v in range(n)), *((v, v + 1) for v in range(n - 1) if v % 5)]
     structure: Any = FactorGraph(labels=BINARY).bind(
-        FactorGraph(labels=BINARY).learn([["a"]]), np.array([1]), graphs=[Factors(["two"] * n, soft)]
+        FactorGraph(labels=BINARY).learn([["a"]]), Examples.of_sizes(np.array([1]), X=[Factors(["two"] * n, soft)])
     )
     assert structure.parts(0) == sum(2 if len(scope) == 1 else 4 for scope in soft)
     assert structure.width == 2
@@ -318,15 +319,15 @@ def test_outputs_that_do_not_fit_are_refused() -> None:
         problem_of([listed], Y=[["a", "a"]])
     bound = FactorGraph(labels=SETS)
     with pytest.raises(MargraveError, match="there are 2 examples, but 1 graphs"):
-        bound.bind(bound.learn([["a"]]), np.array([1, 1]), graphs=[graph])
-    with pytest.raises(MargraveError, match="need graphs="):
-        bound.bind(bound.learn([["a"]]), np.array([1]))
+        bound.bind(bound.learn([["a"]]), Examples.of_sizes(np.array([1, 1]), X=[graph]))
+    with pytest.raises(MargraveError, match="need the graph of each example"):
+        bound.bind(bound.learn([["a"]]), Examples.of_sizes(np.array([1])))
     with pytest.raises(MargraveError, match="did you mean 'exact'"):
         FactorGraph(inference="exakt")
     for rows in (10, 12):
         with pytest.raises(MargraveError, match=f"example 0 has features for {rows} parts, and the structure has 11"):
             feature_map = SparseMap()
-            bind(bound, feature_map, [np.eye(12)[:rows]], [["b", "y"]], to_structure={"graphs": [GRAPH]})
+            bind(bound, feature_map, Examples([GRAPH], [["b", "y"]], encoded=[np.eye(12)[:rows]]))
     with pytest.raises(MargraveError, match="the set of labels 's' has no labels"):
         FactorGraph(labels={"s": []})
     with pytest.raises(MargraveError, match="a label twice"):
@@ -374,7 +375,7 @@ def test_mistakes_in_rules_of_users_name_the_graph_and_the_rule(answers, why) ->
         structure = FactorGraph(labels=BINARY, inference=inference)
         graph = Factors(["two", "two"], [(0,), (1,)], [Or([(0, "a"), (1, "a")]), Answering([0, 1], **answers)])
         with pytest.raises(MargraveError, match=rf"^graph 0, hard factor 1 \(Answering\): {why}") as caught:
-            bound = bind(structure, SparseMap(), [[["x"]] * 4], [["a", "b"]], to_structure={"graphs": [graph]})
+            bound = bind(structure, SparseMap(), Examples([graph], [["a", "b"]], encoded=[[["x"]] * 4]))
             bound.problem.logsum(0, np.zeros(4))
         if "raised" in why:
             assert isinstance(caught.value.__cause__, ZeroDivisionError)
@@ -391,6 +392,7 @@ def test_rules_without_methods_and_budgets_that_are_not_whole_are_refused() -> N
 
 RULE_AT_EXIT = """
 from margrave.binding import bind
+from margrave.examples import Examples
 from margrave.maps import SparseMap
 from margrave.structures import FactorGraph
 from margrave.data import Factors, OwnRule
@@ -400,9 +402,8 @@ class Any(OwnRule):
         return True
 
 graph = Factors(["s"] * 2, [(0,), (1,)], [Any([0, 1])])
-to = {"graphs": [graph]}
 bounds = [
-    bind(FactorGraph({"s": ["x", "y"]}, inference), SparseMap(), [[["a"]] * 4], [["x", "y"]], to_structure=to)
+    bind(FactorGraph({"s": ["x", "y"]}, inference), SparseMap(), Examples([graph], [["x", "y"]], encoded=[[["a"]] * 4]))
     for inference in ("exact", "bp")
 ]
 """

@@ -2,6 +2,7 @@
 
 import gzip
 from itertools import chain, product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from margrave import MargraveError, _core
 from margrave.data import Forest
 from margrave.datasets import read_forests, write_forests
 from margrave.errors import DataError
+from margrave.examples import Examples
 from margrave.losses import Hamming
 from margrave.structures import ForestDerivations, NoOutputs
 from margrave.testing.enumeration import Outputs
@@ -188,9 +190,10 @@ def test_a_damaged_file_is_refused_with_its_line(tmp_path, text: str, message: s
 
 def test_wrong_derivations_and_arrays_are_refused() -> None:
     forest = Forest.of([(0, (), ("a",)), (0, (), ("b",)), (1, (0,), (0,))])
-    bind = lambda Y, units=(3,): ForestDerivations().bind(  # noqa: E731
-        NoOutputs(), np.array(units, dtype=np.int64), Y, costs=Hamming(), forests=[forest]
-    )
+
+    def bind(Y: Any, sizes: tuple[int, ...] = (3,)) -> Any:
+        return ForestDerivations().bind(NoOutputs(), Examples.of_sizes(sizes, Y, X=[forest]), Hamming())
+
     assert bind([(0, 2)]).has_gold
     for Y, message in (([(0, 1, 2)], "two edges"), ([(2,)], "lacks"), ([(5,)], "numbers of edges")):
         with pytest.raises(MargraveError, match=message):

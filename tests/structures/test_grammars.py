@@ -12,9 +12,11 @@ from numpy.testing import assert_allclose
 from margrave import Hinge, MargraveError, _core
 from margrave.binding import bind as bind_examples
 from margrave.data.constituents import Tree
+from margrave.examples import Examples
 from margrave.learners import Objective
 from margrave.maps import SparseMap
 from margrave.structures import ContextFreeTree, Grammar, SpanTree
+from margrave.structures.base import Bound
 from margrave.testing.problems import random_scores
 from tests.core.test_simd import EVERY, instruction_set
 from tests.data.test_constituents import trees as any_tree
@@ -46,10 +48,12 @@ TREES = [
 
 def problem_of(structure, grammar: Grammar, terminals: list[str]) -> _core.Problem:
     """One sentence without attributes; only its scores matter."""
-    count = structure.bind(grammar, np.zeros(1, np.int64), sentences=[[(t, t) for t in terminals]]).part_counts[0]
+    count = structure.bind(
+        grammar, Examples.of_sizes(np.zeros(1, np.int64), X=[[(t, t) for t in terminals]])
+    ).part_counts[0]
     feature_map = SparseMap()
-    feature_map.learn(rows := feature_map.encode([[[]] * int(count)], grow=True), None)
-    bound = structure.bind(grammar, np.array([count]), sentences=[[(t, t) for t in terminals]])
+    feature_map.learn(rows := feature_map.encode(Examples([[[]] * int(count)]), grow=True), None)
+    bound = structure.bind(grammar, Examples.of_sizes(np.array([count]), X=[[(t, t) for t in terminals]]))
     return _core.join(bound, feature_map.map(rows, bound))
 
 
@@ -76,9 +80,9 @@ def test_derivations_are_as_many_as_trees(settings_of) -> None:
         sentence = list(zip(tree.words, tree.tags, strict=True))[: 2 if grammar.spans else 4]
         numbers = PartNumbers(grammar.compiled, len(sentence))
         ys = derivations(numbers, grammar.sentence_numbers(*zip(*sentence, strict=True)))
-        bound = structure.bind(grammar, np.zeros(1, np.int64), sentences=[sentence])
+        bound = structure.bind(grammar, Examples.of_sizes(np.zeros(1, np.int64), X=[sentence]))
         found = [
-            structure.decode_bound(grammar, None, bound, None, np.array([0, len(y)]), np.array(y, dtype=np.int32))
+            Bound(structure, grammar, Examples(None), bound).decode(np.array([0, len(y)]), np.array(y, dtype=np.int32))
             for y in ys
         ]
         assert len({str(spans[0].tree(sentence)) for spans in found}) == len(ys) == len(set(ys))
@@ -216,11 +220,11 @@ def test_sentences_without_a_derivation_are_taken_in_as_few_pieces_as_possible()
     grammar = Grammar.of_trees(TREES)
     structure = ContextFreeTree()
     sentence = [("dog", "NN"), ("?", "??"), ("the", "DT"), ("old", "JJ"), ("grey", "JJ"), ("dog", "NN")]
-    bound = structure.bind(grammar, np.zeros(1, np.int64), sentences=[sentence])
+    bound = structure.bind(grammar, Examples.of_sizes(np.zeros(1, np.int64), X=[sentence]))
     problem = problem_of_bound(bound)
     theta = np.random.default_rng(0).normal(size=problem.parts(0))
     _, y = problem.argmax(0, theta)
-    (found,) = structure.decode_bound(grammar, None, bound, None, np.array([0, len(y)]), y)
+    (found,) = Bound(structure, grammar, Examples(None), bound).decode(np.array([0, len(y)]), y)
     assert found.in_pieces
     tree = found.tree(sentence)
     assert tree.words == [word for word, _ in sentence] and tree.tags == [tag for _, tag in sentence]
@@ -232,7 +236,7 @@ def test_sentences_without_a_derivation_are_taken_in_as_few_pieces_as_possible()
 
 def problem_of_bound(bound) -> _core.Problem:
     feature_map = SparseMap()
-    rows = feature_map.encode([[[]] * int(bound.part_counts[0])], grow=True)
+    rows = feature_map.encode(Examples([[[]] * int(bound.part_counts[0])]), grow=True)
     feature_map.learn(rows, bound)
     return _core.join(bound, feature_map.map(rows, bound))
 
@@ -331,7 +335,9 @@ def test_the_most_violated_tree_with_the_f1_cost_is_that_of_enumeration(rescale,
     ys = derivations(numbers, grammar.sentence_numbers(words, words))
     feature_map = SparseMap()
     attributes = [[[f"part {k}"] for k in range(numbers.count)]]
-    bound = bind_examples(ContextFreeTree(grammar=grammar), feature_map, attributes, [tree], outputs=grammar)
+    bound = bind_examples(
+        ContextFreeTree(grammar=grammar), feature_map, Examples(None, [tree], encoded=attributes), outputs=grammar
+    )
     theta = rng.choice([0.1, 1.0, 3.0]) * rng.normal(size=numbers.count)  # many violations, or few
     gold = tuple(sorted(bound.problem.gold(0).tolist()))
     right = labelled_spans(numbers, gold)
@@ -412,17 +418,17 @@ def test_leaves_that_differ_from_the_sentence_are_refused() -> None:
         ([("a", "A"), ("b", "C")], "example 0, word 2: the sentence has 'C' and its tree 'B'"),
     ):
         with pytest.raises(MargraveError, match=message):
-            structure.bind(grammar, np.zeros(1, np.int64), [tree], sentences=[sentence])
+            structure.bind(grammar, Examples.of_sizes(np.zeros(1, np.int64), [tree], X=[sentence]))
 
 
 def test_a_gold_tree_with_other_rules_is_refused() -> None:
     structure = ContextFreeTree()
     grammar = structure.learn([Tree.of("(S (A a) (B b))")])
     with pytest.raises(MargraveError, match="example 0: the grammar has no rule"):
-        structure.bind(grammar, np.zeros(1, np.int64), [Tree.of("(S (B b) (A a))")])
+        structure.bind(grammar, Examples.of_sizes(np.zeros(1, np.int64), [Tree.of("(S (B b) (A a))")]))
 
 
 def test_untied_rules_are_for_short_sentences() -> None:
     tree = Tree("S", tuple(Tree("A", ("a",)) for _ in range(16)))
     with pytest.raises(MargraveError, match="example 0 has 16 words: at most 15 are possible with tied=False"):
-        bind_examples(ContextFreeTree(tied=False), SparseMap(), [[[]]], [tree])
+        bind_examples(ContextFreeTree(tied=False), SparseMap(), Examples(None, [tree], encoded=[[[]]]))

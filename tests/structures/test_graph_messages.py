@@ -14,6 +14,7 @@ from scipy.optimize import linprog
 
 from margrave import MargraveError, _core
 from margrave.data import Allowed, AtMostOne, Budget, Factors, Forbidden, Implies, Or, Rule, TreeRule, Xor
+from margrave.examples import Examples
 from margrave.learners import BCFW, learner_named
 from margrave.learners.objective import Objective
 from margrave.losses import Hamming, Hinge, Log
@@ -30,7 +31,7 @@ STYLES = ["tree", "loop", "triples", "hard", "listed", "partial", "single", "dis
 
 def bind(graph: Factors, inference: str, gold: Any = None, **options: Any) -> Any:
     structure = FactorGraph(labels=SETS, inference=inference, **options)
-    return structure.bind(LabelSets(SETS), np.array([0]), gold, graphs=[graph])
+    return structure.bind(LabelSets(SETS), Examples.of_sizes(np.array([0]), gold, X=[graph]))
 
 
 def problem_of(bound: _core.FactorGraphStructure, parts: int) -> _core.Problem:
@@ -181,7 +182,9 @@ def test_learning_with_a_rule_of_the_user_is_learning_with_its_table(inference: 
     for rule in (FastEven(range(4)), Allowed(range(4), allowed)):
         structure = FactorGraph(labels=SETS, inference=inference, tolerance=1e-10)
         bound = structure.bind(
-            LabelSets(SETS), np.zeros(6, int), gold, graphs=[Factors(["two"] * 4, soft, [rule])] * 6, costs=Hamming()
+            LabelSets(SETS),
+            Examples.of_sizes(np.zeros(6, int), gold, X=[Factors(["two"] * 4, soft, [rule])] * 6),
+            Hamming(),
         )
         problem = joined(bound, matrices)
         found.append(learner_named(learner).solve(Objective(problem, loss, C=1.0, tol=1e-6, max_iter=20)).w)
@@ -543,7 +546,7 @@ def two_loops(rng: np.random.Generator, examples: int, inference: str, **options
     for kind, settings_of in (("exact", {}), (inference, options)):
         structure = FactorGraph(labels=SETS, inference=kind, **settings_of)
         bound = structure.bind(
-            LabelSets(SETS), np.zeros(examples, dtype=int), gold, graphs=[graph] * examples, costs=Hamming()
+            LabelSets(SETS), Examples.of_sizes(np.zeros(examples, dtype=int), gold, X=[graph] * examples), Hamming()
         )
         found.append(joined(bound, matrices))
     return found[0], found[1]

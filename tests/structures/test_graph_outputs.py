@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from margrave import MargraveError, _core
 from margrave.data import AtMostOne, Budget, Factor, Factors, Forbidden, Or, Rule, TreeRule, Xor
+from margrave.examples import Examples
 from margrave.structures import FactorGraph
 from margrave.structures.factor_graph import LabelSets
 from tests.references.graphs import SETS, Even, FastEven, labellings, random_rules
@@ -19,7 +20,9 @@ every_inference = pytest.mark.parametrize("inference", ["exact", "bp", "relaxed"
 
 
 def bind(graph: Factors, inference: str, sets: dict[str, list[str]] = SETS) -> _core.FactorGraphStructure:
-    return FactorGraph(labels=sets, inference=inference).bind(LabelSets(sets), np.array([0]), graphs=[graph])
+    return FactorGraph(labels=sets, inference=inference).bind(
+        LabelSets(sets), Examples.of_sizes(np.array([0]), X=[graph])
+    )
 
 
 def refusal(graph: Factors, inference: str, sets: dict[str, list[str]] = SETS) -> str:
@@ -107,11 +110,11 @@ def test_gold_labels_are_an_output_and_other_graphs_are_looked_at() -> None:
     fine = Factors(["two"], soft(1), [Or([(0, "a")])])
     empty = Factors(["two"], soft(1), [Forbidden([0], [("a",), ("b",)])])
     structure = FactorGraph(labels=SETS, inference="bp")
-    assert structure.bind(LabelSets(SETS), np.array([0]), [["a"]], graphs=[fine])
+    assert structure.bind(LabelSets(SETS), Examples.of_sizes(np.array([0]), [["a"]], X=[fine]))
     with pytest.raises(MargraveError, match="graph 1: hard factor 0"):
-        structure.bind(LabelSets(SETS), np.array([0, 0]), graphs=[fine, empty])
+        structure.bind(LabelSets(SETS), Examples.of_sizes(np.array([0, 0]), X=[fine, empty]))
     with pytest.raises(MargraveError, match="example 0: its gold labels break hard factor 0"):
-        structure.bind(LabelSets(SETS), np.array([0]), [["a"]], graphs=[empty])
+        structure.bind(LabelSets(SETS), Examples.of_sizes(np.array([0]), [["a"]], X=[empty]))
 
 
 @every_inference
@@ -121,7 +124,9 @@ def test_allowed_labels_that_rules_do_not_allow_are_refused(inference: str) -> N
 
     def bound(*allowed: list[str] | None) -> _core.FactorGraphStructure:
         structure = FactorGraph(labels=SETS, inference=inference)
-        return structure.bind(LabelSets(SETS), np.array([0, 0]), graphs=[graph] * 2, allowed=[None, list(allowed)])
+        return structure.bind(
+            LabelSets(SETS), Examples.of_sizes(np.array([0, 0]), X=[graph] * 2, allowed=[None, list(allowed)])
+        )
 
     assert bound(["a"], ["b"], None)
     for allowed, why in (

@@ -13,6 +13,7 @@ from margrave import LatticeDecoder, MargraveError, _core, load
 from margrave.data import Lattice
 from margrave.datasets import from_plf, read_lattices, to_plf, write_lattices
 from margrave.errors import DataError
+from margrave.examples import Examples
 from margrave.features import EdgeFeatures
 from margrave.learners import LP
 from margrave.losses import Hamming, Hinge, LatentHinge, SoftmaxMargin
@@ -40,7 +41,9 @@ def problem_of(bound: _core.Structure, parts: int) -> _core.Problem:
 def bound_of(lattice: Lattice, good=None) -> _core.LatticeStructure:
     units = np.array([len(lattice.edges)], dtype=np.int64)
     Y = None if good is None else [good]
-    return LatticePaths().bind(NoOutputs(), units, Y, costs=None if good is None else Hamming(), lattices=[lattice])
+    return LatticePaths().bind(
+        NoOutputs(), Examples.of_sizes(units, Y, X=[lattice]), None if good is None else Hamming()
+    )
 
 
 def large_lattice(rng: np.random.Generator, epsilon: bool) -> tuple[Lattice, list[tuple[int, ...]]]:
@@ -301,6 +304,19 @@ def test_a_decoder_learns_and_is_saved(loss: str, tmp_path) -> None:
         assert decoder.certificate_.gap is None
         assert len(decoder.starts_) == 3
         assert min(start["objective"] for start in decoder.starts_) == pytest.approx(decoder.certificate_.primal)
+
+
+def test_a_decoder_of_given_weights_answers_as_the_one_that_learned_them(tmp_path) -> None:
+    learned = LatticeDecoder("latent-log", C=10.0).fit(X, Y)
+    decoder = LatticeDecoder.of_weights(dict(zip(learned.map_.encoder.names(), learned.coef_.tolist(), strict=True)))
+    decoder.save(tmp_path / "m")
+    for each in (decoder, load(tmp_path / "m")):
+        assert each.predict_kbest(X, 3) == learned.predict_kbest(X, 3)
+        assert each.log_probability(X, [y[0] for y in Y]) == learned.log_probability(X, [y[0] for y in Y])
+    assert decoder.certificate_.primal == pytest.approx(0.5 * float(learned.coef_ @ learned.coef_))
+    for wrong in ({"a": np.nan}, {"a": "1"}, {1: 2.0}, ["a"]):
+        with pytest.raises(MargraveError, match=r"weights must be a dictionary|the weight of 'a' must be"):
+            LatticeDecoder.of_weights(wrong)
 
 
 @pytest.mark.parametrize("learner", ["cccp", "lbfgs"])

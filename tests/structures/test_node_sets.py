@@ -250,7 +250,7 @@ def test_files_keep_the_classifier(settings_of: dict[str, Any], tmp_path: Path) 
     model = HierarchicalMultiLabelClassifier(taxonomy=".", **settings_of).fit(data, Y)
     model.save(tmp_path / "model")
     kept = load(tmp_path / "model")
-    assert isinstance(kept, HierarchicalMultiLabelClassifier)
+    assert isinstance(kept.estimator(), HierarchicalMultiLabelClassifier)
     assert kept.predict(data) == model.predict(data)
     assert_array_equal(kept.intercept_, model.intercept_)
     assert kept.taxonomy_ == model.taxonomy_

@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from margrave import MargraveError, _core
+from margrave.examples import Examples
 from margrave.maps import SparseMap
 from margrave.structures import NonProjectiveTree, NoOutputs, ProjectiveTree
 from margrave.testing.enumeration import Outputs
 from margrave.testing.problems import SCORES, frequencies_agree, random_scores
 from tests.core.test_simd import EVERY, instruction_set
 from tests.references.enumeration import arc_part, crosses, projective_graph, projective_trees, tree_parts, trees
-from tests.references.problems import bind
+from tests.references.problems import bind, bound_of
 from tests.registry.hypergraphs import core_graph
 from tests.structures.test_structures import assert_as_engine, assert_as_enumerated, assert_close, extreme_scores
 
@@ -36,7 +37,9 @@ def as_hypergraph(n: int, single_root: bool) -> _core.Problem:
 
 
 def heads_of(parts, n: int) -> list[int]:
-    return ProjectiveTree().decode(NoOutputs(), np.array([n * n]), np.array([0, len(parts)]), parts)[0]
+    return bound_of(ProjectiveTree(), NoOutputs(), Examples.of_sizes([n * n])).decode(np.array([0, len(parts)]), parts)[
+        0
+    ]
 
 
 def number_of_trees(n: int, single_root: bool) -> int:
@@ -117,7 +120,9 @@ def test_a_sentence_of_a_thousand_words_is_parsed(single_root: bool) -> None:
     best, parts = problem.argmax(0, theta)
     heads = heads_of(parts, n)
     assert_close(theta[parts].sum(), best)
-    assert ProjectiveTree(single_root).bind(NoOutputs(), np.array([n * n]), [heads]).has_gold  # a projective tree
+    assert (
+        ProjectiveTree(single_root).bind(NoOutputs(), Examples.of_sizes(np.array([n * n]), [heads])).has_gold
+    )  # a projective tree
     first, second = problem.kbest(0, theta, 2)
     assert_close(first[0], best)
     assert second[0] < first[0]
@@ -158,7 +163,7 @@ def test_single_roots_and_constraints_are_never_violated(single_root: bool, seed
 @pytest.mark.parametrize("structure", [ProjectiveTree, NonProjectiveTree])
 def test_arcs_are_required_and_forbidden_by_lists_of_heads(structure) -> None:
     def trees_of(allowed) -> set[tuple[int, ...]]:
-        mask = structure().bind(NoOutputs(), np.array([9]), None, allowed=allowed)
+        mask = structure().bind(NoOutputs(), Examples.of_sizes(np.array([9]), None, allowed=allowed))
         rows = _core.Tokens(np.array([0, 9]), np.zeros(10, np.int64), np.zeros(0, np.int32), None)
         problem = _core.join(mask, _core.sparse_parts(0, rows, np.ones(1, np.int64)))
         return {tuple(heads_of(parts, 3)) for _, parts in problem.kbest(0, np.zeros(9), 100)}
@@ -186,14 +191,16 @@ def test_arcs_are_required_and_forbidden_by_lists_of_heads(structure) -> None:
         ([[{0}, {0}, None]], "example 0: its allowed arcs make no tree"),
     ):
         with pytest.raises(MargraveError, match=message):
-            structure().bind(NoOutputs(), np.array([9]), None, allowed=allowed)
+            structure().bind(NoOutputs(), Examples.of_sizes(np.array([9]), None, allowed=allowed))
     with pytest.raises(MargraveError, match="example 0, word 1: its head 2 is not allowed"):
-        structure().bind(NoOutputs(), np.array([9]), [[2, 0, 2]], allowed=[[{3}, None, None]])
+        structure().bind(NoOutputs(), Examples.of_sizes(np.array([9]), [[2, 0, 2]], allowed=[[{3}, None, None]]))
 
 
 def test_gold_trees_with_crossing_arcs_are_refused() -> None:
     def bound(*golds, single_root=True):
-        return ProjectiveTree(single_root).bind(NoOutputs(), np.array([len(y) ** 2 for y in golds]), golds)
+        return ProjectiveTree(single_root).bind(
+            NoOutputs(), Examples.of_sizes(np.array([len(y) ** 2 for y in golds]), golds)
+        )
 
     with pytest.raises(
         MargraveError,
@@ -212,7 +219,7 @@ def test_gold_trees_with_crossing_arcs_are_refused() -> None:
         with pytest.raises(MargraveError, match=word):
             bound(heads)
     with pytest.raises(MargraveError, match="example 0 has 4001 words: at most 4000 are possible"):
-        ProjectiveTree().bind(NoOutputs(), np.array([4001**2]))
+        ProjectiveTree().bind(NoOutputs(), Examples.of_sizes(np.array([4001**2])))
 
 
 @pytest.mark.parametrize("name", EVERY)

@@ -7,12 +7,13 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from margrave import MargraveError, _core
+from margrave.examples import Examples
 from margrave.maps import SparseMap
 from margrave.structures import NoOutputs, ProjectiveTree, SecondOrderTree
 from margrave.testing.enumeration import Outputs
 from margrave.testing.problems import SCORES, random_scores
 from tests.references.enumeration import crosses, projective_trees, second_order_graph, second_order_parts
-from tests.references.problems import bind
+from tests.references.problems import bind, bound_of
 from tests.registry.hypergraphs import core_graph
 from tests.registry.trees import random_heads
 from tests.structures.test_projective_trees import number_of_trees
@@ -43,7 +44,9 @@ def test_parts_are_those_of_the_documentation(kind: str, single_root: bool, seed
     assert structure.part_tuples(n, allowed).tolist() == [list(part) for part in number]
     units = np.array([len(number)])
     restrictions = None if allowed is None else [allowed]
-    bound = structure.bind(NoOutputs(), units, [list(range(n))], allowed=restrictions)  # the sizes of all arcs as well
+    bound = structure.bind(
+        NoOutputs(), Examples.of_sizes(units, [list(range(n))], allowed=restrictions)
+    )  # the sizes of all arcs as well
     assert bound.parts(0) == len(number)
 
 
@@ -157,12 +160,14 @@ def test_pruned_arcs_and_second_roots_never_occur(kind: str, single_root: bool, 
     number = second_order_parts(n, kind == "grandparents", single_root, allowed)
     for parts in found:
         begin = np.array([0, len(parts)])
-        (heads,) = structure.decode(NoOutputs(), np.array([size]), begin, parts, allowed=[allowed])
+        (heads,) = bound_of(structure, NoOutputs(), Examples.of_sizes([size], allowed=[allowed])).decode(begin, parts)
         assert not crosses(heads) and all(head in may for head, may in zip(heads, allowed, strict=True))
         assert heads.count(0) == 1 or (not single_root and heads.count(0) > 1)
         assert number.of(heads) == tuple(sorted(parts.tolist()))
     mu = problem.logsum(0, theta)[1]
-    (table,) = structure.present(NoOutputs(), np.array([size]), np.array([0, size]), mu, allowed=[allowed])
+    (table,) = bound_of(structure, NoOutputs(), Examples.of_sizes([size], allowed=[allowed])).present(
+        np.array([0, size]), mu
+    )
     assert_allclose(table.sum(axis=1), 1.0, rtol=1e-9)
     assert all(table[word, head] == 0 for word in range(n) for head in range(n + 1) if head not in allowed[word])
 
@@ -204,11 +209,11 @@ def test_what_does_not_fit_is_refused(kind: str) -> None:
     ):
         given = {"units": [size], **arguments}
         with pytest.raises(MargraveError, match=message):
-            structure.bind(NoOutputs(), np.array(given.pop("units")), **given)
+            structure.bind(NoOutputs(), Examples.of_sizes(np.array(given.pop("units")), **given))
     for lonely in range(5):  # a word without a head
         allowed = [[] if word == lonely else None for word in range(5)]
         with pytest.raises(MargraveError, match="example 0: its allowed arcs make no tree"):
-            structure.bind(NoOutputs(), np.array([1]), allowed=[allowed])
+            structure.bind(NoOutputs(), Examples.of_sizes(np.array([1]), allowed=[allowed]))
     with pytest.raises(MargraveError, match="unknown kind of parts 'cousins'"):
         SecondOrderTree("cousins")
     with pytest.raises(MargraveError, match="allow fewer arcs"):
@@ -242,5 +247,8 @@ def test_first_order_structures_are_decoded_alike() -> None:
         arcs = rng.standard_normal(n * n)
         theta = np.concatenate([arcs, np.zeros(second.parts(0) - n * n)])
         one, other = first.argmax(0, arcs)[1], second.argmax(0, theta)[1]
-        decoded = ProjectiveTree().decode(NoOutputs(), np.array([n * n]), np.array([0, n]), one)
-        assert structure.decode(NoOutputs(), np.array([len(theta)]), np.array([0, len(other)]), other) == decoded
+        decoded = bound_of(ProjectiveTree(), NoOutputs(), Examples.of_sizes([n * n])).decode(np.array([0, n]), one)
+        assert (
+            bound_of(structure, NoOutputs(), Examples.of_sizes([len(theta)])).decode(np.array([0, len(other)]), other)
+            == decoded
+        )

@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose
 from margrave import MargraveError, SegmentTagger, SequenceTagger, _core, load
 from margrave.binding import bind
 from margrave.data import Answers, convert_tags
+from margrave.examples import Examples
 from margrave.features import SegmentTemplates, Templates
 from margrave.learners import LP
 from margrave.losses import Hamming, Hinge, Segments
@@ -25,7 +26,9 @@ from tests.registry.hypergraphs import core_graph
 def structure(n: int, longest: list[int], tied: bool = True) -> _core.SemiMarkovStructure:
     """Segmentations of one sequence; the last label is O."""
     labels = [*(f"L{k}" for k in range(len(longest) - 1)), "O"]
-    return SemiMarkov(None, tied).bind(Segmentation(labels, [*longest[:-1], 1]), np.array([n], dtype=np.int64))
+    return SemiMarkov(None, tied).bind(
+        Segmentation(labels, [*longest[:-1], 1]), Examples.of_sizes(np.array([n], dtype=np.int64))
+    )
 
 
 def problem_of(bound: _core.Structure, parts: int) -> _core.Problem:
@@ -109,11 +112,11 @@ def test_segments_of_one_token_are_a_chain() -> None:
     tags = ["B-A", "B-B", "O"]
     X = [[[f"w{rng.integers(6)}"] for _ in range(n)] for n in (1, 5, 8, 3)]
     Y = [[str(rng.choice(tags)) for _ in x] for x in X]
-    chain = bind(Chain(), ChainMap(FeatureTable("all"), True, True, 0.5), X, Y, outputs=Labels(np.array(tags)),
-                 costs=Hamming())  # fmt: skip
+    of_tokens = ChainMap(FeatureTable("all"), True, True, 0.5)
+    chain = bind(Chain(), of_tokens, Examples(X, Y), outputs=Labels(np.array(tags)), costs=Hamming())
     one = Segmentation(["A", "B", "O"], [1, 1, 1])
     of_segments = SegmentMap(FeatureTable("all"), ["A", "B", "O"], 1, None, True, True, 0.5)
-    segments = bind(SemiMarkov(1), of_segments, X, Y, outputs=one, costs=Hamming())
+    segments = bind(SemiMarkov(1), of_segments, Examples(X, Y), outputs=one, costs=Hamming())
     assert chain.problem.dim == segments.problem.dim
     w = rng.standard_normal(chain.problem.dim)
     for i in range(len(X)):
@@ -213,7 +216,7 @@ def test_settings_that_do_not_fit_are_refused(settings, message: str) -> None:
 def test_labels_that_are_no_tags_and_edges_are_refused() -> None:
     with pytest.raises(MargraveError, match=r"example 0: tags\[0\] is 'D'"):
         SegmentTagger().fit([[["a"]]], [["D"]])
-    with pytest.raises(MargraveError, match="edges"):
+    with pytest.raises(TypeError, match="unexpected keyword argument 'edges'"):
         SegmentTagger().fit([[["a"], ["b"]]], [["O", "B-X"]], edges=[[["e"], ["e"]]])
     with pytest.raises(MargraveError, match="SegmentTagger"):
         SequenceTagger("hinge", learner="bcfw").set_params(loss=_hinge(Segments())).fit(
@@ -281,7 +284,7 @@ def test_alternatives_divide_the_segmentations(seed: int, tied: bool) -> None:
         assert good.sum() == 1
         return
     listed = Outputs(parts.count(n), [parts.of(n, y) for y in every])
-    bound = SemiMarkov(None, tied).bind(outputs, np.array([n]), [answers], costs=Hamming())
+    bound = SemiMarkov(None, tied).bind(outputs, Examples.of_sizes(np.array([n]), [answers]), Hamming())
     rows = _core.Tokens(np.array([0, listed.n]), np.arange(listed.n + 1), np.arange(listed.n, dtype=np.int32), None)
     problem = SemiMarkov(None, tied).join(bound, _core.sparse_parts(listed.n, rows, bound.choices, bound.repeats))
     assert "good" in problem.offers
@@ -302,7 +305,7 @@ def test_what_good_outputs_have_gets_weights() -> None:
     answers = Answers(["B-A", "I-A", "O"], [("A", 1, 3)])
     feature_map = SegmentMap(FeatureTable(), ["A", "O"], 2)
     outputs = SemiMarkov().learn([answers])
-    bound = bind(SemiMarkov(), feature_map, [[["x"], ["y"], ["z"]]], [answers], outputs=outputs)
+    bound = bind(SemiMarkov(), feature_map, Examples([[["x"], ["y"], ["z"]]], [answers]), outputs=outputs)
     weighted = set(feature_map.top(np.ones(bound.problem.dim), outputs.names, 9)["B-A"])
     assert {name for name, _ in weighted} == {"x", "y"}
     assert {

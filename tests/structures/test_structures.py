@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from margrave import MargraveError, _core
+from margrave.examples import Examples
 from margrave.maps import FeatureTable, SparseMap
 from margrave.structures import Chain, Labels, NonProjectiveTree, NoOutputs
 from margrave.testing.enumeration import Array, Outputs
@@ -40,7 +41,7 @@ from tests.references.enumeration import (
     tree_parts,
     trees,
 )
-from tests.references.problems import bind
+from tests.references.problems import bind, bound_of
 from tests.registry import KINDS, Case, Kind
 from tests.registry.hypergraphs import core_graph
 from tests.registry.labels import random_forbidden
@@ -814,7 +815,9 @@ def test_decoded_trees_and_sequences_are_the_gold_ones(seed: int) -> None:
     heads = list(every[rng.integers(len(every))])
     problem = bind(NonProjectiveTree(), [[[]] * (n * n)], [heads], feature_map=SparseMap())
     tree = problem.gold(0)
-    assert NonProjectiveTree().decode(NoOutputs(), np.array([n * n]), np.array([0, len(tree)]), tree) == [heads]
+    assert bound_of(NonProjectiveTree(), NoOutputs(), Examples.of_sizes([n * n])).decode(
+        np.array([0, len(tree)]), tree
+    ) == [heads]
     lengths = rng.integers(1, 5, 3)
     labels = rng.integers(0, 3, lengths.sum()).astype(np.int32)
     chain = bind(
@@ -822,6 +825,8 @@ def test_decoded_trees_and_sequences_are_the_gold_ones(seed: int) -> None:
     )
     gold = [chain.gold(i) for i in range(3)]
     begin = np.concatenate([[0], np.cumsum([len(y) for y in gold])])
-    decoded = Chain(order=2).decode(Labels(np.arange(3)), lengths, begin, np.concatenate(gold))
+    decoded = bound_of(Chain(order=2), Labels(np.arange(3)), Examples.of_sizes(lengths)).decode(
+        begin, np.concatenate(gold)
+    )
     assert [len(y) for y in decoded] == lengths.tolist()
     assert np.array_equal(np.concatenate(decoded), labels)

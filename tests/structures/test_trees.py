@@ -11,11 +11,13 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from margrave import DependencyParser, MargraveError, _core
-from margrave.binding import Bound
+from margrave.binding import BoundProblem
 from margrave.binding import bind as bind_examples
 from margrave.data import ArcLabels, Arcs
+from margrave.examples import Examples
 from margrave.maps import SparseMap
 from margrave.structures import NonProjectiveTree, NoOutputs, ProjectiveTree, SecondOrderTree
+from margrave.structures.base import Bound
 from tests.references.enumeration import arc_part, projective_trees, tree_parts, trees
 
 seeds = st.integers(0, 2**32 - 1)
@@ -41,13 +43,13 @@ def some_arcs(rng: np.random.Generator, words: list[int], share: float = 0.5) ->
     return Arcs(np.array(words), np.concatenate(masks))
 
 
-def bound_with_weights(name: str, arcs: Arcs, single_root: bool = True) -> tuple[Bound, np.ndarray]:
+def bound_with_weights(name: str, arcs: Arcs, single_root: bool = True) -> tuple[BoundProblem[Any, Any], np.ndarray]:
     """Sentences whose parts have one weight each, and random weights."""
     structure = STRUCTURES[name](single_root)
-    counts = structure.bind(NoOutputs(), arcs.count, None, arcs=arcs).part_counts
+    counts = structure.bind(NoOutputs(), Examples.of_sizes(arcs.count, None, arcs=arcs)).part_counts
     X = [[[f"{i} {k}"] for k in range(count)] for i, count in enumerate(counts.tolist())]
     gold = [list(range(n)) for n in arcs.words.tolist()]
-    bound = bind_examples(structure, SparseMap(), X, gold, to_structure={"arcs": arcs})
+    bound = bind_examples(structure, SparseMap(), Examples(X, gold, extras={"arcs": arcs}))
     return bound, np.random.default_rng(0).standard_normal(bound.problem.dim)
 
 
@@ -110,16 +112,16 @@ def test_arcs_that_make_no_tree_are_refused_and_others_are_not(
     more = np.concatenate([[True], left])  # after a sentence of one word
     arcs = Arcs([1, n], more)
     if possible:
-        assert structure.bind(NoOutputs(), arcs.count, arcs=arcs).size == 2
+        assert structure.bind(NoOutputs(), Examples.of_sizes(arcs.count, arcs=arcs)).size == 2
     else:
         with pytest.raises(MargraveError, match="example 1: its allowed arcs make no tree"):
-            structure.bind(NoOutputs(), arcs.count, arcs=arcs)
+            structure.bind(NoOutputs(), Examples.of_sizes(arcs.count, arcs=arcs))
     every_arc = Arcs([1, n])
     if possible:
-        structure.bind(NoOutputs(), every_arc.count, arcs=every_arc, allowed=more)
+        structure.bind(NoOutputs(), Examples.of_sizes(every_arc.count, arcs=every_arc, allowed=more))
     else:
         with pytest.raises(MargraveError, match="example 1: its allowed arcs make no tree"):
-            structure.bind(NoOutputs(), every_arc.count, arcs=every_arc, allowed=more)
+            structure.bind(NoOutputs(), Examples.of_sizes(every_arc.count, arcs=every_arc, allowed=more))
 
 
 @pytest.mark.parametrize("n", [63, 64, 65, 130])
@@ -130,11 +132,11 @@ def test_long_sentences_with_one_tree_have_it(n: int, single_root: bool) -> None
         left = np.zeros(n * n, dtype=bool)
         left[list(tree_parts(heads))] = True
         for name, make in STRUCTURES.items():
-            bound = make(single_root).bind(NoOutputs(), np.array([0]), arcs=Arcs([n], left))
+            bound = make(single_root).bind(NoOutputs(), Examples.of_sizes(np.array([0]), arcs=Arcs([n], left)))
             assert bound.size == 1, name
             left[arc_part(n, heads[-1], n)] = False
             with pytest.raises(MargraveError, match="make no tree"):
-                make(single_root).bind(NoOutputs(), np.array([0]), arcs=Arcs([n], left))
+                make(single_root).bind(NoOutputs(), Examples.of_sizes(np.array([0]), arcs=Arcs([n], left)))
             left[arc_part(n, heads[-1], n)] = True
 
 
@@ -144,11 +146,12 @@ def test_gold_trees_must_be_among_the_arcs(name: str) -> None:
     left = np.ones(9, dtype=bool)
     left[arc_part(3, 2, 1)] = False
     with pytest.raises(MargraveError, match="example 0, word 1: its head 2 is not allowed"):
-        structure.bind(NoOutputs(), np.array([8]), [[2, 0, 2]], arcs=Arcs([3], left))
+        structure.bind(NoOutputs(), Examples.of_sizes(np.array([8]), [[2, 0, 2]], arcs=Arcs([3], left)))
     with pytest.raises(MargraveError, match="example 0, word 1: its head 2 is not allowed"):
-        structure.bind(NoOutputs(), np.array([9]), [[2, 0, 2]], arcs=Arcs([3]), allowed=left)
+        structure.bind(NoOutputs(), Examples.of_sizes(np.array([9]), [[2, 0, 2]], arcs=Arcs([3]), allowed=left))
     assert structure.bind(
-        NoOutputs(), np.array([8]), [[3, 0, 2] if name == "non-projective" else [0, 1, 2]], arcs=Arcs([3], left)
+        NoOutputs(),
+        Examples.of_sizes(np.array([8]), [[3, 0, 2] if name == "non-projective" else [0, 1, 2]], arcs=Arcs([3], left)),
     ).has_gold
 
 
@@ -161,13 +164,19 @@ def test_what_does_not_fit_is_refused_in_one_sentence(name: str) -> None:
         (lambda: Arcs([1.5]), "a list of whole numbers"),
         (lambda: Arcs([2], np.ones(3, bool)), r"boolean array of shape \(4,\), not bool of \(3,\)"),
         (lambda: Arcs([1], np.ones(1)), "boolean array"),
-        (lambda: structure.bind(NoOutputs(), np.array([1, 1]), arcs=Arcs([1])), "2 sentences, but arcs of 1"),
-        (lambda: structure.bind(NoOutputs(), np.array([1]), arcs=[1]), "arcs must be an object of Arcs, not list"),
-        (lambda: structure.bind(NoOutputs(), np.array([0])), "example 0 has no words"),
+        (
+            lambda: structure.bind(NoOutputs(), Examples.of_sizes(np.array([1, 1]), arcs=Arcs([1]))),
+            "2 sentences, but arcs of 1",
+        ),
+        (
+            lambda: structure.bind(NoOutputs(), Examples.of_sizes(np.array([1]), arcs=[1])),
+            "arcs must be an object of Arcs, not list",
+        ),
+        (lambda: structure.bind(NoOutputs(), Examples.of_sizes(np.array([0]))), "example 0 has no words"),
     ):
         with pytest.raises(MargraveError, match=message):
             call()
-    bound = structure.bind(NoOutputs(), np.array([4]), arcs=Arcs([2]))
+    bound = structure.bind(NoOutputs(), Examples.of_sizes(np.array([4]), arcs=Arcs([2])))
     for begin, parts, examples, message in (
         ([0, 1], [0], None, "example 0: these parts give word 2 no head"),
         ([0, 2], [0, 1], None, "example 0: these parts give word 1 two heads"),
@@ -206,10 +215,10 @@ def test_labels_are_learned_and_decoded(name: str) -> None:
     arcs = Arcs([3, 1], left)
     sets = ArcLabels([0] * 9, [0, 3], [0, 1, 2])
     for labels in (None, sets):
-        bound = structure.bind(outputs, arcs.count, TREES, arcs=arcs, labels=labels)
+        examples = Examples.of_sizes(arcs.count, TREES, arcs=arcs, labels=labels)
+        bound = structure.bind(outputs, examples)
         begin, parts = bound.gold_parts()
-        assert structure.decode_bound(outputs, arcs.count, bound, None, begin, parts) == TREES
-        assert structure.decode(outputs, arcs.count, begin, parts, arcs=arcs, labels=labels) == TREES
+        assert Bound(structure, outputs, examples, bound).decode(begin, parts) == TREES
     assert bound.labels == 3 and bound.words.tolist() == [3, 1]
     arc_begin, heads, words, labels = bound.arcs()
     assert arc_begin.tolist() == [0, 24, 27] and labels[:6].tolist() == [0, 1, 2, 0, 1, 2]
@@ -219,7 +228,7 @@ def test_labels_are_learned_and_decoded(name: str) -> None:
     mu_begin = np.concatenate([[0], np.cumsum(bound.part_counts)])
     tables = structure.present_labels(bound, mu_begin, mu)
     assert [table.shape for table in tables] == [(3, 4, 3), (1, 2, 3)]
-    for table, by_head in zip(tables, structure.present_bound(outputs, arcs.count, bound, mu_begin, mu), strict=True):
+    for table, by_head in zip(tables, Bound(structure, outputs, examples, bound).present(mu_begin, mu), strict=True):
         assert_allclose(table.sum(axis=2), by_head, rtol=1e-12)
         assert_allclose(by_head.sum(axis=1), 1.0, rtol=1e-9)
     assert tables[0][2, 1].sum() == 0  # the arc that is not left
@@ -231,10 +240,10 @@ def test_without_scores_of_labels_marginals_are_those_of_arcs(name: str) -> None
     rng = np.random.default_rng(0)
     for n, size in ((7, 1.0), (7, 300.0), (7, 1e4)):
         arcs = some_arcs(rng, [n])
-        plain = STRUCTURES[name](True).bind(NoOutputs(), arcs.count, arcs=arcs)
+        plain = STRUCTURES[name](True).bind(NoOutputs(), Examples.of_sizes(arcs.count, arcs=arcs))
         count, arc_count = plain.parts(0), int(arcs.count[0])
         outputs = LABELLED[name]().learn([[(0, k) for k in range(4)]])
-        bound = LABELLED[name]().bind(outputs, arcs.count, arcs=arcs)
+        bound = LABELLED[name]().bind(outputs, Examples.of_sizes(arcs.count, arcs=arcs))
         theta = size * rng.standard_normal(count)
         spread = np.concatenate([np.repeat(theta[:arc_count], 4), theta[arc_count:]])
         one, four = problem_of(plain), problem_of(bound)
@@ -264,7 +273,7 @@ def test_the_k_best_labelled_trees_of_longer_sentences_are_in_order_and_distinct
     rng = np.random.default_rng(seed)
     arcs = some_arcs(rng, [9], 0.4)
     outputs = LABELLED[name]().learn([[(0, k) for k in range(3)]])
-    bound = LABELLED[name]().bind(outputs, arcs.count, arcs=arcs)
+    bound = LABELLED[name]().bind(outputs, Examples.of_sizes(arcs.count, arcs=arcs))
     problem = problem_of(bound)
     theta = rng.standard_normal(bound.parts(0))
     found = problem.kbest(0, theta, 300)
@@ -288,7 +297,7 @@ def test_labels_that_do_not_fit_are_refused_in_one_sentence(name: str) -> None:
 
     def bind(Y: Any = None, **sets: Any) -> Any:
         labels = ArcLabels(**{"of_arc": [0] * 10, "begin": [0, 3], "members": [0, 1, 2]} | sets) if sets else None
-        return structure.bind(outputs, arcs.count, Y, arcs=arcs, labels=labels)
+        return structure.bind(outputs, Examples.of_sizes(arcs.count, Y, arcs=arcs, labels=labels))
 
     for call, message in (
         (lambda: structure.learn([[2, 0]]), r"example 0, word 1: its output must be a pair \(head, label\), not 2"),
@@ -309,11 +318,13 @@ def test_labels_that_do_not_fit_are_refused_in_one_sentence(name: str) -> None:
         (lambda: bind(begin=[0, 0, 3]), "example 0, word 1: the arc from 0 has no label"),
         (lambda: ArcLabels([0.5], [0, 1], [0]), "of_arc of ArcLabels must be a list of whole numbers"),
         (
-            lambda: structure.bind(outputs, arcs.count, arcs=arcs, labels=[0]),
+            lambda: structure.bind(outputs, Examples.of_sizes(arcs.count, arcs=arcs, labels=[0])),
             "must be an object of ArcLabels, not list",
         ),
         (
-            lambda: STRUCTURES[name](True).bind(outputs, arcs.count, arcs=arcs, labels=ArcLabels([0], [0, 1], [0])),
+            lambda: STRUCTURES[name](True).bind(
+                outputs, Examples.of_sizes(arcs.count, arcs=arcs, labels=ArcLabels([0], [0, 1], [0]))
+            ),
             "labels of arcs need labelled=True",
         ),
         (lambda: LABELLED[name](wrong_label=-1), "wrong_label must be finite and not negative"),
@@ -334,7 +345,7 @@ def test_the_number_of_trees_is_that_of_the_known_formulas(n: int, single_root: 
     non_projective = n ** (n - 1) if single_root else (n + 1) ** (n - 1)
     for name, make in STRUCTURES.items():
         count = non_projective if name == "non-projective" else projective
-        problem = problem_of(make(single_root).bind(NoOutputs(), np.array([0]), arcs=Arcs([n])))
+        problem = problem_of(make(single_root).bind(NoOutputs(), Examples.of_sizes(np.array([0]), arcs=Arcs([n]))))
         zero = np.zeros(problem.parts(0))
         assert_allclose(problem.logsum(0, zero)[0], log(count), rtol=1e-12, atol=1e-12)
         found = problem.kbest(0, zero, count + 1)
@@ -351,7 +362,7 @@ def test_the_k_best_non_projective_trees_are_those_of_the_enumeration(
     rng = np.random.default_rng(seed)
     theta = rng.integers(0, 3, n * n).astype(float) if ties else rng.standard_normal(n * n)
     theta[[arc_part(n, 0, m) for m in range(1, n + 1)]] += rng.choice([-1.0, 0.0, 3.0])
-    problem = problem_of(NonProjectiveTree(single_root).bind(NoOutputs(), np.array([n * n])))
+    problem = problem_of(NonProjectiveTree(single_root).bind(NoOutputs(), Examples.of_sizes(np.array([n * n]))))
     parts = np.array([tree_parts(heads) for heads in trees(n, single_root)])
     expected = np.sort(theta[parts].sum(axis=1))[::-1][: 10**4 if n < 6 else 300]
     found = problem.kbest(0, theta, len(expected))
@@ -366,7 +377,7 @@ def test_a_thousand_words_with_ten_heads_each_neither_overflow_nor_crash(name: s
     near = np.array([[abs(h - m) <= 5 and h != m for h in range(n + 1)] for m in range(1, n + 1)])
     near[n // 2 :: 97, 0] = True
     left = near[~np.eye(n, n + 1, 1, dtype=bool)]
-    bound = STRUCTURES[name](True).bind(NoOutputs(), np.array([0]), arcs=Arcs([n], left))
+    bound = STRUCTURES[name](True).bind(NoOutputs(), Examples.of_sizes(np.array([0]), arcs=Arcs([n], left)))
     problem = problem_of(bound)
     theta = 30 * np.random.default_rng(0).standard_normal(problem.parts(0))
     best, parts = problem.argmax(0, theta)
@@ -384,7 +395,9 @@ def test_a_thousand_words_with_ten_heads_each_neither_overflow_nor_crash(name: s
 def test_entropy_is_log_z_minus_the_expected_score(name: str, seed: int, n: int) -> None:
     """Of the model's own distribution; the entropy of given marginals is not offered."""
     rng = np.random.default_rng(seed)
-    problem = problem_of(STRUCTURES[name](True).bind(NoOutputs(), np.array([0]), arcs=some_arcs(rng, [n])))
+    problem = problem_of(
+        STRUCTURES[name](True).bind(NoOutputs(), Examples.of_sizes(np.array([0]), arcs=some_arcs(rng, [n])))
+    )
     theta = rng.standard_normal(problem.parts(0))
     value, mu = problem.logsum(0, theta)
     scores = np.array([v for v, _ in problem.kbest(0, theta, 10**6)])

@@ -62,8 +62,8 @@ def test_trees_keep_the_contracts(structure: Any) -> None:
 class Shifted(Segments):
     name = "outside-shifted"
 
-    def decode(self, outputs: Any, units: Any, begin: Any, parts: Any) -> Any:
-        return [[(a + 1, b + 1) for a, b in y] for y in super().decode(outputs, units, begin, parts)]
+    def decode(self, bound: Any, begin: Any, parts: Any, owners: Any = None) -> Any:
+        return [[(a + 1, b + 1) for a, b in y] for y in super().decode(bound, begin, parts, owners)]
 
 
 class Unnamed(Segments):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from margrave import MargraveError, Translator
+from margrave import LatticeDecoder, LossFamily, MargraveError, PathCV, Translator
 from margrave.estimators import load
 from margrave.files.stored import pack, unpack
 from margrave.learners import LP
@@ -15,6 +15,7 @@ from margrave.metrics import bleu
 from margrave.translation.decoding import Candidates, Found
 from margrave.translation.language_model import NGramModel
 from margrave.translation.synchronous import SynchronousDecoder, SynchronousGrammar
+from margrave.translation.training import phrase_decoder
 from margrave.translation.tuning import HopeFearMIRA, MergedLists, Mert, PseudoReferences, tune
 
 NOUNS = {"maison": "house", "fleur": "flower", "porte": "door"}
@@ -198,12 +199,11 @@ def test_threads_and_repetitions_change_nothing_and_one_decoder_is_made(
     alone = fitted.set_params(n_jobs=1).predict(X), fitted.predict_kbest(X, 3)
     made = []
 
-    def decoder_of(self: Translator, *arguments: Any) -> Any:
+    def decoder(*arguments: Any) -> Any:
         made.append(arguments)
-        return original(self, *arguments)
+        return phrase_decoder(*arguments)
 
-    original = Translator._decoder_of
-    monkeypatch.setattr(Translator, "_decoder_of", decoder_of)
+    monkeypatch.setattr("margrave.translation.translator.phrase_decoder", decoder)
     assert (fitted.set_params(n_jobs=3).predict(X), fitted.predict_kbest(X, 3)) == alone
     assert fitted.n_unknown_ == 0 and not made
     fitted.set_params(beam=11).predict(X[:1])
@@ -214,6 +214,26 @@ def test_threads_and_repetitions_change_nothing_and_one_decoder_is_made(
 def test_tuning_in_threads_gives_the_same_weights() -> None:
     models = [Translator("mira", **SMALL, n_jobs=n).fit(X, Y, LINKS) for n in (1, 3)]
     np.testing.assert_array_equal(models[0].coef_, models[1].coef_)
+
+
+@pytest.mark.parametrize("limit", ["wrong", "n_tuning"])
+def test_zero_means_no_limit(limit: str) -> None:
+    settings: dict[str, Any] = {**SMALL, **TUNINGS["LP (8)"], "start": {"language model": -0.7, "words": -1.0}}
+    all_of_them, none = (Translator(**{**settings, limit: value}).fit(X, Y, LINKS) for value in (0, None))
+    np.testing.assert_array_equal(all_of_them.coef_, none.coef_)
+    assert [each.candidates for each in all_of_them.rounds_] == [each.candidates for each in none.rounds_]
+
+
+def test_probabilities_are_those_of_a_lattice_decoder_with_the_same_weights() -> None:
+    model = Translator("learner", loss=LossFamily(2.0, 1.0), learner="lbfgs", **SMALL).fit(X, Y, LINKS)
+    weights = dict(zip(model.map_.encoder.names(), model.coef_.tolist(), strict=True))
+    decoder = LatticeDecoder.of_weights(weights).set_params(loss=model.loss)
+    lattices = model.lattices(X[:3])
+    assert model.log_probability(X[:3], Y[:3]) == decoder.log_probability(lattices, Y[:3])
+    assert model.sample(X[:3], 5) == decoder.sample(lattices, 5)
+    assert model.predict_kbest_paths(X[:3], 4) == decoder.predict_kbest_paths(lattices, 4)
+    for one, other in zip(model.predict_marginals(X[:3]), decoder.predict_marginals(lattices), strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_tuning_starts_from_given_weights_and_uses_a_given_language_model() -> None:
@@ -357,8 +377,9 @@ def test_learners_of_lists_prefer_what_has_a_high_bleu(learner: Any) -> None:
 
 
 def test_a_path_of_c_is_refused() -> None:
-    with pytest.raises(MargraveError, match="has no path of C"):
-        Translator("learner").fit_path(X, Y, [1, 2])
+    """What is learned from depends on the weights of the round before."""
+    with pytest.raises(MargraveError, match="PathCV needs an estimator that has a C and fit_path, and Translator is"):
+        PathCV(Translator("learner"), Cs=[1, 2]).fit(X, Y)
 
 
 def test_fewer_references_than_sentences_are_refused() -> None:

@@ -20,7 +20,7 @@ _MANY_UNSEEN = 5  # labels that are shown
 
 
 def scores(gold: Treebank, predicted: Trees) -> dict[str, float | None]:
-    """UAS, LAS and whole trees."""
+    """UAS, LAS and exact matches of trees."""
     from margrave.metrics import attachment_report
 
     found = attachment_report(**_sides(gold, predicted))
@@ -141,7 +141,7 @@ def _score_table(found: Mapping[str, Any]) -> str:
         texts = [f"{of['n_words']:,}", percent(of["uas"]), percent(of["las"])]
         lines.append(_row("CoNLL 2018", texts) + f"    CLAS {percent(of['clas'])}")
     whole = [found["whole_trees"], *([found["whole_labelled_trees"]] if len(names) > 1 else [])]
-    lines.append(_row("whole trees", ["", *map(percent, whole)]))
+    lines.append(_row("exact match", ["", *map(percent, whole)]))
     return "\n".join(lines)
 
 

@@ -65,10 +65,10 @@ def read_text(path: str, size: int | None) -> Iterator[tuple[str, "Block"]]:
         elif waiting.text.strip() and block.text.strip():
             yield source_name(data), waiting
             waiting = block
-        else:  # Blank lines belong to their neighbours, so that every piece has a sentence.
+        else:  # Blank lines belong to their neighbors, so every piece has a sentence.
             waiting = waiting._replace(text=waiting.text + block.text, failure=block.failure)
     if waiting is None or not (waiting.text.strip() or waiting.failure):
-        raise DataError(display_name(path), None, "it holds no sentences.")
+        raise DataError(display_name(path), None, "it contains no sentences.")
     yield source_name(data), waiting
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from margrave.cli.streams import display_name, first_line, naming, source
-from margrave.errors import DataError
+from margrave.errors import DataError, quoted
 
 if TYPE_CHECKING:
     from margrave.data.taxonomy import Taxonomy
@@ -57,12 +57,12 @@ def _read(data: "TextSource", name: str, text: bool, multilabel: bool) -> tuple[
     else:
         examples, classes = read_svmlight_paths(data)
     if not classes:
-        raise DataError(name, None, "it holds no examples.")
+        raise DataError(name, None, "it contains no examples.")
     return examples, classes
 
 
 def _is_text(line: str) -> bool:
-    """Whether a line does not have features, index:value, behind the class, or alone."""
+    """Whether a line does not have features, index:value, after the class, or alone."""
     first, *rest = line.partition("#")[0].split()
     pairs = rest if rest else [first]
     return not all(re.fullmatch(r"(qid|[0-9]+):\S+", pair) for pair in pairs)
@@ -95,4 +95,4 @@ def check_classes(path: str, names: Iterable[str], taxonomy: "Taxonomy") -> None
     """Refuses classes that the taxonomy does not have."""
     for name in names:
         if name not in taxonomy:
-            raise DataError(display_name(path), None, f"the taxonomy has no class {name!r}.")
+            raise DataError(display_name(path), None, f"the taxonomy has no class {quoted(name)}.")

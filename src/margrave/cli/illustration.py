@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from margrave.cli.options import command_option
 from margrave.cli.streams import check_place
 from margrave.cli.trees import Treebank
-from margrave.errors import DataError, MargraveError
+from margrave.errors import DataError, MargraveError, quoted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from margrave import ConstituencyParser, DependencyParser, LatticeDecoder, SequenceAligner
     from margrave.data import Lattice
     from margrave.data.constituents import Tree
-    from margrave.estimators.dependency_parser import Explanation
+    from margrave.estimators.models.dependency_parser import Explanation
     from margrave.translation.translator import Translator
 
 _MOST = 100  # pictures that are drawn at once
@@ -240,5 +240,5 @@ def _range(text: str) -> tuple[int, int]:
 def _numbers(option: str, text: str, pattern: str, takes: str) -> Sequence[str]:
     match = re.fullmatch(pattern, text)
     if match is None:
-        raise MargraveError(f"--{option} takes {takes}, not {text!r}.")
+        raise MargraveError(f"--{option} takes {takes}, not {quoted(text)}.")
     return match.groups()

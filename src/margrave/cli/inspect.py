@@ -49,29 +49,27 @@ def describe(values: dict[str, Any]) -> None:
     """Prints what a model file says of its model."""
     with one_line_messages("interrupted."):
         from margrave.estimators import load
-        from margrave.estimators.base import StructuredEstimator
 
         path = values["model"]
         estimator = load(path)
-        if not isinstance(estimator, StructuredEstimator):
-            raise DataError(path, None, f"it holds a {type(estimator).__name__}, which was counted and not optimised.")
+        if not hasattr(estimator, "learner"):
+            raise DataError(path, None, f"it contains a {estimator.saved_as}, which was counted, not optimized.")
         found = task_of(estimator)
         task = found or Task
         chosen = given(values, _OF_TASKS.values())
         if chosen and found is None:
-            raise DataError(path, None, f"it holds a {type(estimator).__name__}, not what 'margrave train' makes.")
+            raise DataError(path, None, f"it contains a {estimator.saved_as}, which 'margrave train' does not make.")
         model = task.model(path, estimator) if chosen else None
         own = {} if model is None else model.accepted(path, chosen, _OF_TASKS)
         try:
             more = task.inspection(estimator, values["top"] or 0)
         except MargraveError as error:  # features without names
-            raise DataError(path, None, str(error)) from error
+            raise DataError(path, None, error.message) from error
         report = {
             **file_report(path),
-            "estimator": type(estimator).__name__,
+            "estimator": estimator.saved_as,
             **task.sizes(estimator),
             **certificate_report(estimator, task.cost_of(estimator)),
-            "learner": estimator.learner if isinstance(estimator.learner, str) else estimator.learner.name,
             **more,
             **({} if model is None else model.illustration(**own)),
         }

@@ -15,7 +15,7 @@ from margrave.cli.options import (
     settings_options,
     written,
 )
-from margrave.errors import MargraveError, unknown
+from margrave.errors import MargraveError, quoted, unknown
 from margrave.settings.learning import LearningSettings
 
 if TYPE_CHECKING:
@@ -113,11 +113,10 @@ def chosen_loss(
     return LOSSES[name](**own) if own else str(name)
 
 
-def chosen_learner(values: Mapping[str, Any], cost: str | None) -> "str | Learner":
+def chosen_learner(values: Mapping[str, Any], name: Any, cost: str | None) -> "str | Learner":
     """The name of the learner, or the learner with its settings; a cost that is given is the margin of lp."""
     from margrave.learners import learner_named
 
-    name = values["learner"] or "auto"
     usual = learner_named(name)
     settings: dict[str, Any] = {}
     for learner, option in _OF_LEARNERS:
@@ -142,7 +141,7 @@ def _setting(learner: "Learner", text: str) -> tuple[str, Any]:
     key, equals, value = text.partition("=")
     declared = {each.name: each for each in learner.options()}
     if not equals:
-        raise MargraveError(f"--set takes NAME=VALUE, not {text!r}.")
+        raise MargraveError(f"--set takes NAME=VALUE, not {quoted(text)}.")
     if not declared:
         hint = ": name one with --learner" if learner.name == "auto" else ""
         raise MargraveError(f"--set {text}: learner '{learner.name}' has no settings{hint}.")
@@ -151,4 +150,4 @@ def _setting(learner: "Learner", text: str) -> tuple[str, Any]:
     try:
         return key, parse_value(declared[key], value, key)
     except WrongValueError:
-        raise MargraveError(f"--set {text}: {key} cannot be {value!r}. {declared[key].help}") from None
+        raise MargraveError(f"--set {text}: {key} cannot be {quoted(value)}. {declared[key].help}") from None

@@ -4,7 +4,6 @@ Tasks and commands list `CommandOption`s; `build_command` makes typer's command 
 """
 
 import inspect
-import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import NoneType
@@ -13,7 +12,7 @@ from typing import Annotated, Any, get_args, get_origin
 import typer
 from typer.core import TyperCommand
 
-from margrave.errors import MargraveError, either, unknown
+from margrave.errors import MargraveError, Message, Setting, either, quoted, unknown
 from margrave.options import Option, options_of
 from margrave.settings.learning import JobSettings
 
@@ -155,7 +154,7 @@ def parse_value(option: Option, text: str, what: str) -> Any:
         if parsed is not _NO_VALUE:
             return parsed
     number = "number" if float in option.kinds else "whole number"
-    raise WrongValueError(f"{what} must be a {number}, and it is {text!r}")
+    raise WrongValueError(f"{what} must be a {number}, and it is {quoted(text)}")
 
 
 def written(value: Any) -> str:
@@ -207,21 +206,24 @@ def given(values: Mapping[str, Any], options: Iterable[CommandOption]) -> dict[s
     return {each.name: value for each in options if (value := values.get(each.name)) is not None}
 
 
-def in_options(message: str, options: Iterable[CommandOption]) -> str:
-    """A message of the library in the words of the command line: its parameters become options."""
-    flags = {each.option.name: each.flag for each in options}
+def in_options(message: object, options: Iterable[CommandOption]) -> str:
+    """A message of the library in the words of the command line: the settings that it names become options.
 
-    def replaced(found: re.Match[str]) -> str:
-        flag, value = flags.get(found["name"]), found["value"]
-        if flag is None:
-            return found[0]
-        return flag if value == "True" else f"{flag} {value.replace(_QUOTE, '')}"
+    >>> from margrave.errors import setting
+    >>> known = [command_option("learner", str, ""), command_option("free_sign", bool, "", default=False)]
+    >>> advice = Message("use ", setting(learner=("eg", "sgd")), ", ", setting(free_sign=True), " or ", setting(k=1))
+    >>> in_options(advice, known)
+    'use --learner eg or sgd, --free-sign or k=1'
+    """
+    known = {each.option.name: each for each in options}
 
-    return _PARAMETER.sub(replaced, message)
+    def write(named: Setting) -> str:
+        option = known.get(named.name)
+        if option is None:
+            return str(named)
+        return option.flag if option.is_switch else f"{option.flag} {either([*map(written, named.values)])}"
 
-
-_QUOTE = "'"
-_PARAMETER = re.compile(r"\b(?P<name>\w+)=(?P<value>'[^']*'(?:(?:, | or )'[^']*')*|True\b|[-+.e\d]*\d)")
+    return message.written(write) if isinstance(message, Message) else str(message)
 
 
 # ---- commands --------------------------------------------------------------------------------------------------------

@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 def certificate_report(model: "StructuredEstimator", cost: Any) -> dict[str, Any]:
     """The objective, and how near its minimum the model is; `cost` is that of wrong outputs, if the loss has one."""
-    from margrave.learners import LEARNERS
+    from margrave.learners import Learner
     from margrave.losses import loss_named
 
     kept, loss = model.certificate_, loss_named(model.loss)
-    learner = LEARNERS.get(model.learner) if isinstance(model.learner, str) else model.learner
+    learner = Learner.find(model.learner) if isinstance(model.learner, str) else model.learner
     if loss.gamma == 0 or loss.slack == 0:
         cost = None
     elif getattr(learner, "margin", "cost") == "one":  # the margin of a linear program, the same for all wrong outputs
@@ -34,12 +34,19 @@ def certificate_report(model: "StructuredEstimator", cost: Any) -> dict[str, Any
         "loss": loss.name,
         "cost": cost if cost is None or isinstance(cost, str) else "matrix",
         "C": model.C,
+        "learner": _learner_name(model),
     }
+
+
+def _learner_name(model: Any) -> str:
+    """The learner that ran, if this is known: it is not saved."""
+    learner = getattr(model, "learner_", None) or model.learner
+    return str(learner if isinstance(learner, str) else learner.name)
 
 
 def training_report(model: "StructuredEstimator", cost: Any) -> dict[str, Any]:
     """The same, with what is known only after training."""
-    return {**certificate_report(model, cost), "seconds": model.history_[-1].seconds, "learner": model.learner_.name}
+    return {**certificate_report(model, cost), "seconds": model.history_[-1].seconds}
 
 
 def file_report(path: str) -> dict[str, Any]:

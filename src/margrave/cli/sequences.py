@@ -1,4 +1,4 @@
-"""Files of labelled sequences, as taggers read and write them: columns of tokens, and CoNLL-U."""
+"""Files of labeled sequences, as taggers read and write them: columns of tokens, and CoNLL-U."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -143,7 +143,7 @@ class ColumnReader:
             if len(read.table):
                 return names, read
             read.check()
-        raise DataError(display_name(path), None, "it holds no sequences.")
+        raise DataError(display_name(path), None, "it contains no sequences.")
 
     def _batch(self, name: str, block: "Block", width: int) -> Batch:
         read = self._parsed(name, block, width, header=False)

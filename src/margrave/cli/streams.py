@@ -33,7 +33,7 @@ def source(path: str) -> str | TextIO:
     """What a reader opens for this path; - is standard input."""
     if path != "-":
         return path
-    # Bad bytes are escaped, as in files, so that the reader can name their line.
+    # Bad bytes are escaped, as in files, so the reader can name their line.
     return TextIOWrapper(sys.stdin.buffer, "utf-8-sig", "surrogateescape", newline="\n")
 
 
@@ -69,7 +69,7 @@ def first_line(path: str, what: str) -> tuple[str, "TextSource"]:
     if isinstance(data, _Buffered):
         data.seek(0)
     if first is None:
-        raise DataError(display_name(path), None, f"it holds no {what}.")
+        raise DataError(display_name(path), None, f"it contains no {what}.")
     return first, data
 
 
@@ -154,7 +154,8 @@ def one_line_messages(interrupted: str, options: Sequence[CommandOption] = ()) -
     """
 
     def show_warning(message: Warning | str, *place: Any, **more: Any) -> None:
-        write_error(f"warning: {in_options(str(message), options)}")
+        text = message.args[0] if isinstance(message, Warning) and message.args else message
+        write_error(f"warning: {in_options(text, options)}")
 
     with warnings.catch_warnings():
         warnings.showwarning = show_warning
@@ -163,7 +164,7 @@ def one_line_messages(interrupted: str, options: Sequence[CommandOption] = ()) -
         except BrokenPipeError:  # A reader such as `head` has closed the pipe: typer ends silently.
             raise
         except MargraveError as error:
-            write_error(in_options(str(error), options))
+            write_error(in_options(error.message, options))
             raise typer.Exit(2) from error
         except typer.TyperException as error:  # The arguments are wrong.
             message = error.format_message()
@@ -195,7 +196,7 @@ def naming(path: str) -> Iterator[None]:
     except DataError:
         raise
     except MargraveError as error:
-        raise DataError(display_name(path), None, str(error)) from error
+        raise DataError(display_name(path), None, error.message) from error
 
 
 @contextmanager

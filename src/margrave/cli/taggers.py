@@ -1,4 +1,4 @@
-"""Taggers that run before a parser, so that it is trained on tags like those that it will get.
+"""Taggers that run before a parser: training sees predicted tags, as prediction does.
 
 In training, tags are made by jackknifing: a tagger with the same settings is trained on all parts of the treebank but
 one, and tags that part. A tagger that has seen the sentences would tag them far better than it tags others.
@@ -39,7 +39,7 @@ class Tagger:
         return block._replace(text=lines.encode())
 
     def jackknifed(self, name: str, block: "Block", format: str, folds: int) -> tuple["Block", float]:
-        """A treebank with tags by jackknifing, and the share of them that are right."""
+        """A treebank with tags by jackknifing, and the share of them that are correct."""
         import numpy as np
 
         text = conllu.parse(name, block, [*self.columns, self.label], format)
@@ -58,27 +58,28 @@ class Tagger:
         """The tags of each part by a tagger that was trained on the others."""
         from sklearn.base import clone
 
-        columns = [table.column(k) for k in range(len(self.columns))]
-        X = [list(zip(*of, strict=True)) for of in zip(*columns, strict=True)]
+        X, every = table.without_column(len(self.columns)), range(len(gold))
+        blank = self.model.estimator()
         tags: list[list[str]] = []
-        # Parts are contiguous, since neighbouring sentences often come from one text and share their names.
+        # Parts are contiguous, since neighboring sentences often come from one text and share their names.
         for first, last in pairwise(len(X) * k // folds for k in range(folds + 1)):
-            model = clone(self.model).fit(X[:first] + X[last:], gold[:first] + gold[last:])
+            others = [*every[:first], *every[last:]]
+            model = clone(blank).fit(X.some(others), [gold[i] for i in others])
             if model.ended_ == "interrupted":
                 raise KeyboardInterrupt
-            tags += model.predict(X[first:last])
+            tags += model.predict(X.slice(first, last))
         return tags
 
 
 def load_taggers(paths: Sequence[str], columns: Sequence[str]) -> list[Tagger]:
     """The tagging models of these files, each of which predicts another column that a parser reads."""
-    from margrave.estimators import SequenceTagger, load
+    from margrave.estimators import load
 
     taggers: list[Tagger] = []
     for path in paths:
         model: Any = load(path)
-        if not isinstance(model, SequenceTagger):
-            raise DataError(path, None, f"--tagger takes a tagging model, and this is a {type(model).__name__}.")
+        if model.saved_as != "SequenceTagger":
+            raise DataError(path, None, f"--tagger takes a tagging model, and this is a {model.saved_as}.")
         match model.metadata_:
             case {"format": "conllu", "label": str(label), "columns": [str(), *_] as inputs}:
                 taggers.append(Tagger(model, label, inputs))

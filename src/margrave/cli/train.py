@@ -81,12 +81,12 @@ def train(kind: type[Task], values: dict[str, Any]) -> None:
             passes = model.history_[-1].passes
             go_on = "" if checkpoint is None else f"; the same command resumes from {checkpoint}"
             write_error(f"interrupted after pass {passes:g}: the model so far is in {output}{go_on}")
-        if not model.coef_.any() and model.learner_.name != "lp":  # which says so itself
-            write_error("warning: every weight is zero, so all outputs score the same: try another -C or --cost.")
 
     with one_line_messages("interrupted."):
         report = {**training_report(model, task.cost_of(model)), **job.sizes, **task.sizes(model)}
         report |= task.training_notes(model)
+        if not model.coef_.any() and report["learner"] != "lp":  # which says so itself
+            write_error("warning: every weight is zero, so all outputs score the same: try another -C or --cost.")
         if job.dev is not None:
             X, gold = job.dev
             report["dev"] = job.score(gold, model.predict(X))
@@ -111,13 +111,14 @@ def _check_places(output: str, checkpoint: str | None, inputs: list[str | None])
 def _task(kind: type[Task], values: dict[str, Any]) -> Task:
     """The task with its options and the settings of its estimator."""
     own = given(values, kind.options())
-    names = frozenset(own)
     shared = {name: values[flag] for name, flag in SHARED.items() if values[flag] is not None}
-    chosen = kind.settings(**shared, **{name: own.pop(name) for name in kind.fields if name in own})
+    names = frozenset([*own, *shared])
+    offered = {name: kind.flags.get(name, name) for name in kind.fields}
+    chosen = kind.settings(**shared, **{name: own.pop(flag) for name, flag in offered.items() if flag in own})
     task = kind(chosen, names, **own)
     cost = values.get("cost")
     chosen.loss = chosen_loss(values, chosen.loss, cost, task.loss_settings())
-    chosen.learner = chosen_learner(values, cost)
+    chosen.learner = chosen_learner(values, chosen.learner, cost)
     chosen.verbose = not values["quiet"] and sys.stderr.isatty()
     return task
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from margrave.cli import conllu
 from margrave.cli.streams import display_name
-from margrave.errors import DataError, MargraveError
+from margrave.errors import DataError, MargraveError, quoted
 
 if TYPE_CHECKING:
     from margrave import _core
@@ -62,7 +62,7 @@ def read_gold(
         if -1 in heads:
             word = heads.index(-1)
             where = f"{display_name(path)}, sentence {number}"
-            raise DataError(where, None, f"word {word + 1} ({forms[word]!r}) has no head.")
+            raise DataError(where, None, f"word {word + 1} ({quoted(forms[word])}) has no head.")
         if single_root and heads.count(0) > 1:
             _refuse_roots(name, block, format)
     return found

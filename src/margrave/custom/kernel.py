@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from margrave.custom.outputs import Row, Weights, output_key
 from margrave.custom.problem import CustomProblem, Point, call_function
-from margrave.errors import MargraveError
+from margrave.errors import MargraveError, quoted
 
 
 class KernelProblem(CustomProblem, of_kernel=True):
@@ -137,7 +137,7 @@ class KernelProblem(CustomProblem, of_kernel=True):
             number = float(value)
         except (TypeError, ValueError):
             raise MargraveError(
-                f"joint_kernel of {where} with example {j} must be a number, and it is {value!r}."
+                f"joint_kernel of {where} with example {j} must be a number, and it is {quoted(value)}."
             ) from None
         if not isfinite(number):
             raise MargraveError(f"joint_kernel of {where} with example {j} must be finite, and it is {number:g}.")

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from margrave import _core
 from margrave.checks import flag, whole
 from margrave.custom.outputs import GOLD, Row, SeenOutputs, Weights, output_key, sparse_entries, sum_of_rows
-from margrave.errors import MargraveError
+from margrave.errors import MargraveError, quoted
 
 _FEWEST = 32  # the smallest number of outputs to make room for
 _ROUNDING = 1e-8  # Scores that differ by less, relative to their size, do not prove that an argmax is wrong.
@@ -47,7 +47,7 @@ class CustomProblem(_core.Problem):
         The output with the highest score <w, joint_feature(x, .)>; with y, the one with the highest score plus
         cost(y, .).
     joint_kernel : function (x, y, x', y'), optional
-        The inner products of features (003, section 2). Weights are then coefficients, one for every output of every
+        The inner products of features. Weights are then coefficients, one for every output of every
         example that there is room for, and your functions get a function in place of w: with joint_kernel,
         `argmax(x, score, y=None)`, where `score(y)` is the score of output y; the same for kbest and most_violated.
     kbest : function (x, w, k) and (x, w, k, y), optional
@@ -56,7 +56,7 @@ class CustomProblem(_core.Problem):
         The log of the sum of exp(score) over all outputs, and the expected joint feature, for loss Log with learner
         'lbfgs', 'cg', 'sgd' or 'mira'.
     most_violated : function (x, w, y, rescale, slack), optional
-        The output that maximises H of 003, section 2.2, for losses with slack re-scaling or quadratic slack. With
+        The output that maximizes H(other), for losses with slack re-scaling or quadratic slack. With
         m(other) = <w, joint_feature(x, y) - joint_feature(x, other)> and r the cost, or its square root where slack is
         2, H(other) is r - m for rescale "margin" and r (1 - m) for "slack". If given, it is also called in place of
         argmax(x, w, y), with ("margin", 1).
@@ -274,7 +274,7 @@ class CustomProblem(_core.Problem):
         return "argmax"
 
     def _values(self, i: int, scores: Weights, question: _core.Question) -> Weights:
-        """What the outputs are ranked by: scores with costs, or H of 003; -inf for parts that are no output yet."""
+        """What the outputs are ranked by: scores with costs, or H; -inf for parts that are no output yet."""
         cost = self._seen[i].cost
         if question.kind != "most_violated":
             return scores + question.gamma * cost
@@ -395,7 +395,9 @@ class CustomProblem(_core.Problem):
         try:
             number = float(cost)
         except (TypeError, ValueError):
-            raise MargraveError(f"the cost of an output of example {i} must be a number, and it is {cost!r}.") from None
+            raise MargraveError(
+                f"the cost of an output of example {i} must be a number, and it is {quoted(cost)}."
+            ) from None
         if not isfinite(number) or number < 0:
             raise MargraveError(
                 f"the cost of an output of example {i} must be finite and not negative, and it is {number:g}."

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from margrave.errors import MargraveError
+from margrave.errors import MargraveError, quoted
 
 
 def distinct_labels(labels: Iterable[Any]) -> NDArray[Any]:
@@ -28,7 +28,9 @@ def check_several(classes: NDArray[Any]) -> NDArray[Any]:
     if len(classes) == 0:
         raise MargraveError("there are no labels.")
     if len(classes) < 2:
-        raise MargraveError(f"there is only one class, {classes.tolist()[0]!r}: at least two are needed to learn from.")
+        raise MargraveError(
+            f"there is only one class, {quoted(classes.tolist()[0])}: at least two are needed to learn from."
+        )
     return classes
 
 
@@ -38,4 +40,4 @@ def label_numbers(labels: Sequence[Any], classes: Sequence[Any]) -> NDArray[np.i
     try:
         return np.fromiter((number[label] for label in labels), dtype=np.int32, count=len(labels))
     except KeyError as error:
-        raise MargraveError(f"the label {error.args[0]!r} is not among the classes.") from None
+        raise MargraveError(f"the label {quoted(error.args[0])} is not among the classes.") from None

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Union
 
-from margrave.errors import MargraveError, shortened
+from margrave.errors import MargraveError, quoted, shortened
 
 TOPS = ("", "TOP", "ROOT", "S1")  # labels of a node above the sentence, which is not a constituent
 TRACE = "-NONE-"
@@ -154,7 +154,7 @@ def numbered_trees(lines: Iterable[tuple[int, str]], refuse: Any) -> Iterator[tu
                 else:
                     open_[-1][1].append(tree)
             elif not open_:
-                raise refuse(number, f"expected a tree in brackets, and there is {token[:40]!r}.")
+                raise refuse(number, f"expected a tree in brackets, and there is {quoted(token)}.")
             elif label_follows:
                 open_[-1] = (token, open_[-1][1])
                 label_follows = False
@@ -168,9 +168,9 @@ def _node(label: str, children: list[Tree | str], refuse: Any) -> Tree:
     """A node, if its children are words or trees, but not both."""
     words = [child for child in children if isinstance(child, str)]
     if words and len(children) > 1:
-        raise refuse(f"the word {words[0][:40]!r} needs a tag of its own: write (TAG word).")
+        raise refuse(f"the word {quoted(words[0])} needs a tag of its own: write (TAG word).")
     if not label and words:
-        raise refuse(f"the word {words[0][:40]!r} has no tag: write (TAG word).")
+        raise refuse(f"the word {quoted(words[0])} has no tag: write (TAG word).")
     return Tree(label, tuple(children))
 
 
@@ -186,15 +186,13 @@ def _nested(tree: Any, depth: int) -> Tree:
         label, given = tree[0], list(tree[1:])
     else:
         raise MargraveError(
-            f"a tree must be Penn brackets, a list [label, child, ...] or an nltk Tree, not {str(tree)[:40]!r}."
+            f"a tree must be Penn brackets, a list [label, child, ...] or an nltk Tree, not {quoted(tree)}."
         )
     if not given:
-        raise MargraveError(f"an empty tree: {label!r} has no children.")
+        raise MargraveError(f"an empty tree: {quoted(label)} has no children.")
     for text in (label, *(child for child in given if isinstance(child, str))):
         if not isinstance(text, str) or any(c.isspace() or c in "()" for c in text):
-            raise MargraveError(
-                f"labels and words must be strings without spaces and brackets, not {str(text)[:40]!r}."
-            )
+            raise MargraveError(f"labels and words must be strings without spaces and brackets, not {quoted(text)}.")
         if not text and text is not label:
             raise MargraveError("a word of a tree is the empty string.")
     children = [child if isinstance(child, str) else _nested(child, depth + 1) for child in given]

@@ -6,7 +6,7 @@ from math import isfinite
 from typing import Any, NamedTuple
 
 from margrave.data.lattices import topological_order
-from margrave.errors import MargraveError, counted, shortened, the_first
+from margrave.errors import MargraveError, counted, quoted, shortened, the_first
 
 
 class ForestEdge(NamedTuple):
@@ -71,7 +71,7 @@ class Forest:
                 raise MargraveError(f"it has {len(only)} nodes that are no tail: name the goal.")
             goal = only[0]
         elif goal not in order:
-            raise MargraveError(f"no edge leads to its goal {goal!r}.")
+            raise MargraveError(f"no edge leads to its goal {quoted(goal)}.")
         needed, open_nodes = {goal}, [goal]
         by_head: dict[int, list[ForestEdge]] = {}
         for edge in given:
@@ -152,18 +152,20 @@ class Forest:
 def checked_edge(edge: Any) -> ForestEdge:
     """The edge with its defaults; an error if it is none."""
     if not isinstance(edge, tuple | list) or not 1 <= len(edge) <= 4:
-        raise MargraveError(f"an edge is (head, tails, target, features), not {edge!r}.")
+        raise MargraveError(f"an edge is (head, tails, target, features), not {quoted(edge)}.")
     head, tails, target, features = ForestEdge(*edge)
     if not all(isinstance(node, int) and not isinstance(node, bool) for node in (head, *tails)):
-        raise MargraveError(f"nodes are numbers, unlike those of the edge {edge!r}.")
+        raise MargraveError(f"nodes are numbers, unlike those of the edge {quoted(edge)}.")
     gaps = [symbol for symbol in target if not isinstance(symbol, str)]
     if any(not isinstance(gap, int) or not 0 <= gap < len(tails) for gap in gaps) or len(set(gaps)) < len(gaps):
         raise MargraveError(f"the target of an edge has words, and each of its {len(tails)} tails at most once.")
     for word in target:
         if isinstance(word, str) and word.split() != [word]:
-            raise MargraveError(f"the words of an edge must be texts without blanks, not {word!r}.")
+            raise MargraveError(f"the words of an edge must be texts without blanks, not {quoted(word)}.")
     for name, value in features.items():
         valid = isinstance(name, str) and isinstance(value, int | float) and not isinstance(value, bool)
         if not valid or not isfinite(value):
-            raise MargraveError(f"the features of an edge must be finite numbers by name, not {name!r}: {value!r}.")
+            raise MargraveError(
+                f"the features of an edge must be finite numbers by name, not {quoted(name)}: {quoted(value)}."
+            )
     return ForestEdge(head, tuple(tails), tuple(target), {name: float(value) for name, value in features.items()})

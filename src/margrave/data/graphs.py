@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave.checks import whole
-from margrave.errors import MargraveError, counted
+from margrave.errors import MargraveError, counted, quoted
 
 Edges = NDArray[np.int64]  # (edges, 2): the nodes of each edge; features of an edge can depend on their order
 
@@ -166,7 +166,7 @@ def image_graph(image: Any, *, neighbours: int = 4, window: int = 1) -> Graph:
 def grid_edges(height: int, width: int, neighbours: int) -> tuple[Edges, NDArray[np.float64]]:
     """The edges of a grid, and for each the direction as a row of zeros and a one."""
     if neighbours not in (4, 8):
-        raise MargraveError(f"neighbours must be 4 or 8, and it is {neighbours!r}.")
+        raise MargraveError(f"neighbours must be 4 or 8, and it is {quoted(neighbours)}.")
     number = np.arange(height * width).reshape(height, width)
     pairs = [(number[:, :-1], number[:, 1:]), (number[:-1], number[1:])]
     if neighbours == 8:

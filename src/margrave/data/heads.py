@@ -9,7 +9,7 @@ from numbers import Integral
 
 import numpy as np
 
-from margrave.errors import MargraveError
+from margrave.errors import MargraveError, quoted
 
 
 def is_projective(heads: Sequence[int]) -> bool:
@@ -92,5 +92,5 @@ def _checked(heads: Sequence[int]) -> list[int]:
     """The heads as a list, if they are in range."""
     for word, head in enumerate(heads, 1):
         if not isinstance(head, Integral) or isinstance(head, bool) or not 0 <= head <= len(heads):
-            raise MargraveError(f"word {word}: its head must be 0 or the number of a word, not {head!r}.")
+            raise MargraveError(f"word {word}: its head must be 0 or the number of a word, not {quoted(head)}.")
     return [int(head) for head in heads]

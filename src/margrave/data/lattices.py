@@ -6,7 +6,7 @@ from math import isfinite
 from typing import Any, NamedTuple
 
 from margrave.checks import is_text
-from margrave.errors import MargraveError, counted, shortened
+from margrave.errors import MargraveError, counted, quoted, shortened
 
 EPSILON = "*EPS*"
 _SHOWN = 10  # nodes of a cycle that a message names
@@ -86,7 +86,7 @@ class Lattice:
             if edge.tail in reached:
                 reached.add(edge.head)
         if len(order) - 1 not in reached:
-            raise MargraveError(f"no path leads from its start {first!r} to its end {last!r}.")
+            raise MargraveError(f"no path leads from its start {quoted(first)} to its end {quoted(last)}.")
         strings = tuple(map(_string, [good] if isinstance(good, str) else good))
         return cls(len(order), tuple(kept), strings, str(id), tuple(order))
 
@@ -115,21 +115,23 @@ class Lattice:
 
 def _edge(edge: Any) -> tuple[Any, Any, str, dict[str, float]]:
     if not isinstance(edge, tuple | list) or not 2 <= len(edge) <= 4:
-        raise MargraveError(f"an edge is (from, to, word, features), not {edge!r}.")
+        raise MargraveError(f"an edge is (from, to, word, features), not {quoted(edge)}.")
     tail, head, word, features = (*edge, *("", {})[len(edge) - 2 :]) if len(edge) < 4 else tuple(edge)
     for node in (tail, head):
         if not isinstance(node, int | str) or isinstance(node, bool):
-            raise MargraveError(f"a node is a number or a text, not {node!r}.")
+            raise MargraveError(f"a node is a number or a text, not {quoted(node)}.")
     if word is None or word == EPSILON:
         word = ""
     if not is_text(word) or word.split() not in ([], [word]):
-        raise MargraveError(f"the word of an edge must be a text without blanks, not {word!r}.")
+        raise MargraveError(f"the word of an edge must be a text without blanks, not {quoted(word)}.")
     if not isinstance(features, Mapping):
-        raise MargraveError(f"the features of an edge must be numbers by name, not {features!r}.")
+        raise MargraveError(f"the features of an edge must be numbers by name, not {quoted(features)}.")
     for name, value in features.items():
         valid = is_text(name) and isinstance(value, int | float) and not isinstance(value, bool)
         if not valid or not isfinite(value):
-            raise MargraveError(f"the features of an edge must be finite numbers by name, not {name!r}: {value!r}.")
+            raise MargraveError(
+                f"the features of an edge must be finite numbers by name, not {quoted(name)}: {quoted(value)}."
+            )
     return tail, head, word, {name: float(value) for name, value in features.items()}
 
 
@@ -137,7 +139,7 @@ def _string(words: Any) -> str:
     if isinstance(words, list | tuple) and all(isinstance(word, str) for word in words):
         words = " ".join(words)
     if not is_text(words):
-        raise MargraveError(f"a good string must be a text or a list of words, not {words!r}.")
+        raise MargraveError(f"a good string must be a text or a list of words, not {quoted(words)}.")
     return " ".join(words.split())
 
 
@@ -187,7 +189,7 @@ def _ends(edges: Sequence[tuple[Any, Any, str, Any]], start: Any, end: Any) -> t
     for name, given, these, those in (("start", start, tails, heads), ("end", end, heads, tails)):
         if given is not None:
             if given not in these:
-                raise MargraveError(f"no edge is at its {name} node {given!r}.")
+                raise MargraveError(f"no edge is at its {name} node {quoted(given)}.")
             found.append(given)
             continue
         only = [node for node in these if node not in those]

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from margrave.errors import MargraveError, counted, shortened
+from margrave.errors import MargraveError, counted, quoted, shortened
 
 
 @dataclass(slots=True)
@@ -49,7 +49,7 @@ class Sentence:
         heads = [word.head for word in self.words if word.head is not None]
         if len(heads) != len(self.words):
             bare = next(word for word in self.words if word.head is None)
-            raise MargraveError(f"word {bare.id} ({bare.form!r}) has no head.")
+            raise MargraveError(f"word {bare.id} ({quoted(bare.form)}) has no head.")
         return heads
 
     def __repr__(self) -> str:

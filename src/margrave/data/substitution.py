@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave.checks import real
-from margrave.errors import MargraveError, counted
+from margrave.errors import MargraveError, counted, quoted
 from margrave.stored import Stored
 
 # Henikoff and Henikoff (1992), as NCBI prints it: half-bits.
@@ -124,4 +124,4 @@ def matrix_named(matrix: Any) -> SubstitutionMatrix:
         return matrix
     if isinstance(matrix, str) and matrix.upper() == "BLOSUM62":
         return BLOSUM62
-    raise MargraveError(f"a substitution matrix is 'BLOSUM62' or a SubstitutionMatrix, not {matrix!r}.")
+    raise MargraveError(f"a substitution matrix is 'BLOSUM62' or a SubstitutionMatrix, not {quoted(matrix)}.")

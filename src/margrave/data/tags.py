@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from operator import index
 from typing import NamedTuple
 
-from margrave.errors import MargraveError, counted, shortened, unknown
+from margrave.errors import MargraveError, counted, quoted, shortened, unknown
 
 _PREFIXES = {"IOB1": "BI", "IOB2": "BI", "BIOES": "BIES"}
 
@@ -46,9 +46,9 @@ class Answers(list[str]):
             label, start, stop = given
             found = Span(label, index(start), index(stop))
         except (TypeError, ValueError):
-            raise MargraveError(f"an alternative must be (label, start, stop), not {given!r}.") from None
+            raise MargraveError(f"an alternative must be (label, start, stop), not {quoted(given)}.") from None
         if not isinstance(label, str) or not label or label == "O":
-            raise MargraveError(f"the label of an alternative must be that of a span, not {label!r}.")
+            raise MargraveError(f"the label of an alternative must be that of a span, not {quoted(label)}.")
         if not 0 <= found.start < found.stop <= len(self):
             raise MargraveError(
                 f"the alternative {label} from {start} to {stop} is not a span of a sequence of {len(self)} tokens."
@@ -89,7 +89,7 @@ def spans(tags: Sequence[str], scheme: str = "IOB2") -> list[Span]:
         else:
             prefix, dash, after = tag[:1], tag[1:2], tag[2:]
             if dash != "-" or not after or prefix not in prefixes:
-                raise MargraveError(f"tags[{position}] is {tag!r}, but {_expected(scheme)}.")
+                raise MargraveError(f"tags[{position}] is {quoted(tag)}, but {_expected(scheme)}.")
         continues = label == after and prefix in "IE"
         if label and not continues:
             found.append(Span(label, start, position))

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from margrave.errors import MargraveError
+from margrave.errors import MargraveError, quoted
 from margrave.stored import Stored
 
 Node = Any  # a string or a number
@@ -71,7 +71,7 @@ class Taxonomy(Stored, kind="labels"):
         parents: dict[Node, list[Node]] = {}
         for pair in pairs:
             if not isinstance(pair, Sequence) or isinstance(pair, str) or len(pair) != 2:
-                raise MargraveError(f"a taxonomy is made of pairs (child, parent), and one is {pair!r}.")
+                raise MargraveError(f"a taxonomy is made of pairs (child, parent), and one is {quoted(pair)}.")
             child, parent = pair
             above = parents.setdefault(_checked(child), [])
             if parent is not None:
@@ -93,16 +93,18 @@ class Taxonomy(Stored, kind="labels"):
         ('comp.sys.mac', 'comp.sys', 'comp')
         """
         if not isinstance(separator, str) or not separator:
-            raise MargraveError(f"the separator of names must be a string such as '.' or '/', and it is {separator!r}.")
+            raise MargraveError(
+                f"the separator of names must be a string such as '.' or '/', and it is {quoted(separator)}."
+            )
         parents: dict[str, str | None] = {}
         for name in names:
             if not isinstance(name, str):
-                raise MargraveError(f"names with the separator {separator!r} must be strings, and one is {name!r}.")
+                raise MargraveError(
+                    f"names with the separator {quoted(separator)} must be strings, and one is {quoted(name)}."
+                )
             steps = name.split(separator)
             if "" in steps:
-                raise MargraveError(
-                    f"the name {name!r} has an empty part: something is missing before or after {separator!r}."
-                )
+                raise MargraveError(f"the name {quoted(name)} has an empty part before or after {quoted(separator)}.")
             for depth in range(1, len(steps) + 1):
                 parent = separator.join(steps[: depth - 1]) if depth > 1 else None
                 parents[separator.join(steps[:depth])] = parent
@@ -190,7 +192,7 @@ class Taxonomy(Stored, kind="labels"):
                 return node
         except TypeError:
             pass
-        raise MargraveError(f"the taxonomy has no node {node!r}.")
+        raise MargraveError(f"the taxonomy has no node {quoted(node)}.")
 
     def __contains__(self, node: object) -> bool:
         return node in self._parents
@@ -233,7 +235,7 @@ def _checked(node: Any) -> Node:
             raise MargraveError("a node of a taxonomy must not have an empty name.")
         return str(node)
     if not isinstance(node, Real) or isnan(node):
-        raise MargraveError(f"a node of a taxonomy must be a string or a number, and one is {node!r}.")
+        raise MargraveError(f"a node of a taxonomy must be a string or a number, and one is {quoted(node)}.")
     return node.item() if isinstance(node, np.generic) else node
 
 

@@ -5,7 +5,7 @@ from os import PathLike
 
 from margrave.data.alignments import matched_pairs
 from margrave.datasets.opening import TextSource, read_lines, source_name, write_lines
-from margrave.errors import DataError, MargraveError
+from margrave.errors import DataError, MargraveError, quoted
 
 GAPS = "-."
 
@@ -37,9 +37,11 @@ def read_fasta(
                 raise DataError(name, number, "a FASTA file begins with a line that starts with '>'.")
             for column, letter in enumerate(text, 1):
                 if letter.isspace() or (letter in GAPS and not aligned):
-                    raise DataError(name, number, f"column {column}: {letter!r} is not a letter of a sequence.")
+                    raise DataError(name, number, f"column {column}: {quoted(letter)} is not a letter of a sequence.")
                 if allowed is not None and letter not in allowed and letter not in GAPS:
-                    raise DataError(name, number, f"column {column}: the letter {letter!r} is not in the alphabet.")
+                    raise DataError(
+                        name, number, f"column {column}: the letter {quoted(letter)} is not in the alphabet."
+                    )
             pieces.append(text)
     if title is not None:
         yield title, _joined(name, begin, title, pieces)
@@ -48,7 +50,7 @@ def read_fasta(
 def _joined(name: str, line: int, title: str, pieces: Sequence[str]) -> str:
     sequence = "".join(pieces)
     if not sequence.strip(GAPS):
-        raise DataError(name, line, f"the sequence {title!r} is empty.")
+        raise DataError(name, line, f"the sequence {quoted(title)} is empty.")
     return sequence
 
 
@@ -77,7 +79,9 @@ def read_pairs(
         for line, column, text in pieces:
             for k, letter in enumerate(text):
                 if letter.isspace() or (allowed is not None and letter not in allowed):
-                    raise DataError(name, line, f"column {column + k}: the letter {letter!r} is not in the alphabet.")
+                    raise DataError(
+                        name, line, f"column {column + k}: the letter {quoted(letter)} is not in the alphabet."
+                    )
         a, b = ("".join(text for _, _, text in half) for half in _halves(pieces))
         for text in (a, b):
             if not text.strip(GAPS):

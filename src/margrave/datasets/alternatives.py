@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from margrave.data.tags import Answers
 from margrave.datasets.opening import TextSource, read_lines, source_name
-from margrave.errors import DataError, MargraveError, counted
+from margrave.errors import DataError, MargraveError, counted, quoted
 
 
 def read_alternatives(source: TextSource, Y: Sequence[Sequence[str]], encoding: str = "utf-8") -> list[Answers]:
@@ -33,7 +33,9 @@ def read_alternatives(source: TextSource, Y: Sequence[Sequence[str]], encoding: 
             i, span = int(sequence), (label, int(start), int(stop))
         except ValueError:
             raise DataError(
-                name, number, f"expected the number of a sequence, a label and two positions, not {line.strip()!r}."
+                name,
+                number,
+                f"expected the number of a sequence, a label and two positions, not {quoted(line.strip())}.",
             ) from None
         if not 0 <= i < len(found):
             raise DataError(name, number, f"sequence {i}, but there are {counted(len(found), 'sequence')}, from 0 on.")

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from os import PathLike
 
 from margrave.datasets.opening import TextSource, read_lines, source_name, write_lines
-from margrave.errors import DataError, MargraveError, counted
+from margrave.errors import DataError, MargraveError, counted, quoted
 
 COLUMN_BLANKS = " \t\r\f\v"
 _FIELD = re.compile(f"[^{COLUMN_BLANKS}]+")
@@ -81,7 +81,7 @@ def write_columns(
     separator : the string between two fields.
     """
     if not separator or _UNWRITABLE.search(separator):
-        raise MargraveError(f"{separator!r} cannot separate fields: pass a blank or a tab as the separator.")
+        raise MargraveError(f"{quoted(separator)} cannot separate fields: pass a blank or a tab as the separator.")
     write_lines(path, _lines(sentences, separator))
 
 
@@ -116,7 +116,7 @@ def _lines(sentences: Iterable[Iterable[Sequence[str]]], separator: str) -> Iter
             # Splitting the line again detects empty fields, separators inside fields and rows that look blank.
             blank = not line.strip(COLUMN_BLANKS)
             if isinstance(row, str) or blank or _UNWRITABLE.search(line) or _split(line, exact) != fields:
-                message = f"{row!r} cannot be written as fields separated by {separator!r}."
+                message = f"{quoted(row)} cannot be written as fields separated by {quoted(separator)}."
                 raise MargraveError(f"row {j} of sentence {i}: {message}")
             yield line
             empty = False

@@ -6,7 +6,7 @@ from os import PathLike, fspath
 
 from margrave.data.sentences import Sentence, Word
 from margrave.datasets.opening import TextSource, read_lines, source_name, write_lines
-from margrave.errors import DataError
+from margrave.errors import DataError, quoted
 
 _NUMBER = re.compile("0|[1-9][0-9]*")
 _RANGE = re.compile("([1-9][0-9]*)-([1-9][0-9]*)")
@@ -96,7 +96,7 @@ def conllu_lines(sentences: Iterable[Sentence], name: str = "<output>") -> Itera
         lines = [*sentence.comments, *map("\t".join, rows)]
         for at, line in enumerate(lines, number):
             if _UNWRITABLE.search(line):
-                raise DataError(name, at, f"{line!r} contains a line break or NUL, which CoNLL-U cannot express.")
+                raise DataError(name, at, f"{quoted(line)} contains a line break or NUL, which CoNLL-U cannot express.")
         _sentence(name, list(enumerate(lines, number)), True, False)  # Nothing is written that could not be read.
         yield from lines
         yield ""
@@ -130,7 +130,9 @@ def _sentence(name: str, block: _Block, trees: bool, single_root: bool) -> Sente
         fields = _fields(name, number, line)
         row = _place(fields[0])
         if row is None:
-            raise DataError(name, number, f"id {fields[0]!r} is not a number, a range (3-4) or an empty node (3.1).")
+            raise DataError(
+                name, number, f"id {quoted(fields[0])} is not a number, a range (3-4) or an empty node (3.1)."
+            )
         if row <= place or row[0] != (last if row[1] == _AFTER else last + 1):
             raise DataError(name, number, f"id {fields[0]} is out of order after word {last}.")
         place = row
@@ -184,7 +186,7 @@ def _word(name: str, number: int, fields: tuple[str, ...], trees: bool) -> Word:
     annotated = trees and head != "_"
     if annotated and not _NUMBER.fullmatch(head):
         raise DataError(
-            name, number, f"head {head!r} is neither 0 nor the number of a word; write _ for a missing head."
+            name, number, f"head {quoted(head)} is neither 0 nor the number of a word; write _ for a missing head."
         )
     parent = int(head) if annotated else None
     return Word(int(id), form, lemma, upos, xpos, feats, parent, deprel, deps, misc)
@@ -197,7 +199,7 @@ def _check_tree(name: str, first: int, numbers: list[int], sentence: Sentence, s
 
     def mistake(word: Word, what: str) -> DataError:
         whose = _named(sentence) or f"the sentence that starts in line {first}"
-        return DataError(name, numbers[word.id - 1], f"word {word.id} ({word.form!r}) of {whose} {what}")
+        return DataError(name, numbers[word.id - 1], f"word {word.id} ({quoted(word.form)}) of {whose} {what}")
 
     for word in words:
         if word.head is not None and word.head > len(words):
@@ -210,7 +212,7 @@ def _check_tree(name: str, first: int, numbers: list[int], sentence: Sentence, s
         raise mistake(words[cycle[0] - 1], f"is its own ancestor, since the heads form a cycle: {arrows}.")
     roots = [word for word in words if word.head == 0]
     if single_root and len(roots) > 1:
-        raise mistake(roots[1], f"is a second root besides word {roots[0].id} ({roots[0].form!r}).")
+        raise mistake(roots[1], f"is a second root besides word {roots[0].id} ({quoted(roots[0].form)}).")
 
 
 def _cycle(heads: list[int | None]) -> list[int]:

@@ -18,7 +18,7 @@ from typing import Any
 from margrave.data.forests import Forest, ForestEdge, checked_edge
 from margrave.datasets.json_lines import parse_json
 from margrave.datasets.opening import TextSource, read_lines, source_name, write_lines
-from margrave.errors import DataError, MargraveError
+from margrave.errors import DataError, MargraveError, quoted
 
 
 def read_forests(path: TextSource, encoding: str = "utf-8") -> Iterator[Forest]:
@@ -80,7 +80,7 @@ def _rules(listed: Sequence[Any]) -> dict[Any, tuple[str | int, ...]]:
     for number, rule in zip(listed[::2], listed[1::2], strict=False):
         fields = rule.split("|||") if isinstance(rule, str) else []
         if len(fields) < 2:
-            raise MargraveError(f"a rule is [LABEL] ||| target or [LABEL] ||| source ||| target, not {rule!r}.")
+            raise MargraveError(f"a rule is [LABEL] ||| target or [LABEL] ||| source ||| target, not {quoted(rule)}.")
         rules[number] = tuple(_symbol(token) for token in fields[min(2, len(fields) - 1)].split())
     return rules
 
@@ -96,7 +96,7 @@ def _symbol(token: str) -> str | int:
 
 def _edge(edge: Any, rules: Mapping[Any, tuple[str | int, ...]], names: Sequence[Any]) -> tuple[Any, ...]:
     if not isinstance(edge, _Pairs):
-        raise MargraveError(f"an edge must be a JSON object, not {edge!r}.")
+        raise MargraveError(f"an edge must be a JSON object, not {quoted(edge)}.")
     data = dict(edge)
     tails, feats = data.get("tail", []), data.get("feats", [])
     if not isinstance(tails, list) or not isinstance(feats, list) or len(feats) % 2:
@@ -108,7 +108,7 @@ def _edge(edge: Any, rules: Mapping[Any, tuple[str | int, ...]], names: Sequence
         features[names[feature] if isinstance(feature, int) else feature] = value
     rule = data.get("rule")
     if rule is not None and rule not in rules:
-        raise MargraveError(f"an edge has rule {rule!r}, which is not among the rules.")
+        raise MargraveError(f"an edge has rule {quoted(rule)}, which is not among the rules.")
     return tuple(tails), rules.get(rule, tuple(range(len(tails)))), features
 
 

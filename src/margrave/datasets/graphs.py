@@ -10,7 +10,7 @@ import numpy as np
 from margrave.data.graphs import Graph, LabeledGraph, grid_edges
 from margrave.datasets.json_lines import parse_json
 from margrave.datasets.opening import TextSource, read_lines, source_name, write_lines
-from margrave.errors import DataError, MargraveError
+from margrave.errors import DataError, MargraveError, quoted
 
 _KEYS = ("nodes", "edges", "edge_features", "labels", "shape")
 
@@ -68,7 +68,7 @@ def _graph(fields: Any, neighbours: int) -> LabeledGraph:
     shape, edges, of_edges = fields.get("shape"), fields.get("edges"), fields.get("edge_features")
     if shape is not None:
         if not (isinstance(shape, list) and len(shape) == 2 and all(type(n) is int and n > 0 for n in shape)):
-            raise MargraveError(f'"shape" must be [height, width], not {shape!r}.')
+            raise MargraveError(f'"shape" must be [height, width], not {quoted(shape)}.')
         shape = (shape[0], shape[1])
         if shape[0] * shape[1] != len(fields["nodes"]):
             raise MargraveError(f'"shape" is {list(shape)}, but there are {len(fields["nodes"])} nodes.')

@@ -21,7 +21,7 @@ from typing import Any
 from margrave.data.lattices import EPSILON, Lattice
 from margrave.datasets.json_lines import parse_json
 from margrave.datasets.opening import TextSource, read_lines, source_name, write_lines
-from margrave.errors import DataError, MargraveError
+from margrave.errors import DataError, MargraveError, quoted
 
 
 def read_lattices(path: TextSource, encoding: str = "utf-8") -> Iterator[Lattice]:
@@ -70,10 +70,10 @@ def from_plf(text: str, *, good: Sequence[str] = (), id: str = "") -> Lattice:
     edges: list[Any] = []
     for tail, arcs in enumerate(nodes):
         if not isinstance(arcs, tuple):
-            raise MargraveError(f"node {tail}: expected a tuple of edges, not {arcs!r}.")
+            raise MargraveError(f"node {tail}: expected a tuple of edges, not {quoted(arcs)}.")
         for arc in arcs:
             if not isinstance(arc, tuple) or len(arc) != 3 or not isinstance(arc[2], int):
-                raise MargraveError(f"node {tail}: an edge is (word, weight, nodes ahead), not {arc!r}.")
+                raise MargraveError(f"node {tail}: an edge is (word, weight, nodes ahead), not {quoted(arc)}.")
             word, weight, ahead = arc
             if ahead < 1 or tail + ahead > len(nodes):
                 raise MargraveError(
@@ -91,7 +91,7 @@ def to_plf(lattice: Lattice) -> str:
     lattice : the lattice; other features are refused.
     """
     for name in (name for edge in lattice.edges for name in edge.features if name != "weight"):
-        raise MargraveError(f"PLF has no feature but weight, and an edge has {name!r}: use write_lattices.")
+        raise MargraveError(f"PLF has no feature but weight, and an edge has {quoted(name)}: use write_lattices.")
     arcs: list[list[str]] = [[] for _ in range(lattice.nodes - 1)]
     for tail, head, word, features in lattice.edges:
         arcs[tail].append(f"({word or EPSILON!r}, {features.get('weight', 0.0)!r}, {head - tail})")

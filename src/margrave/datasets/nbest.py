@@ -26,7 +26,7 @@ from margrave.checks import real, whole
 from margrave.data.nbest import NBestList
 from margrave.datasets.opening import TextSource, note_begin, read_lines, source_name, write_lines
 from margrave.datasets.svmlight import finite_number
-from margrave.errors import DataError, MargraveError, counted
+from margrave.errors import DataError, MargraveError, counted, quoted
 
 _BAR = "|||"
 _BLANKS = " \t\r\f\v"
@@ -56,7 +56,7 @@ def read_nbest(path: TextSource, encoding: str = "utf-8") -> Iterator[NBestList]
         words = [hypothesis.words for hypothesis in hypotheses]
         yield NBestList(id, words, [hypothesis.features for hypothesis in hypotheses], scores or None)
     if not begins:
-        raise DataError(name, None, "it holds no hypotheses.")
+        raise DataError(name, None, "it contains no hypotheses.")
 
 
 def write_nbest(path: str | PathLike[str], lists: Iterable[NBestList]) -> None:
@@ -86,7 +86,7 @@ def read_references(*paths: TextSource, encoding: str = "utf-8") -> list[list[st
             message = f"{counted(len(segments), 'line')}, but {source_name(paths[0])} has {len(files[0])}."
             raise DataError(source_name(path), None, message)
     if not files[0]:
-        raise DataError(source_name(paths[0]), None, "it holds no references.")
+        raise DataError(source_name(paths[0]), None, "it contains no references.")
     return [list(references) for references in zip(*files, strict=True)]
 
 
@@ -114,7 +114,7 @@ def _hypotheses(path: TextSource, encoding: str) -> Iterator[_Hypothesis]:
             raise DataError(name, number, message)
         id = fields[0].strip(_BLANKS)
         if not _ID.fullmatch(id):
-            raise DataError(name, number, f"id {id!r} is not a whole number of at most 18 digits.")
+            raise DataError(name, number, f"id {quoted(id)} is not a whole number of at most 18 digits.")
         features: _Features = {}, {}
         if tokens := _TOKEN.findall(fields[2]):
             way = _way_of_writing(name, number, tokens[0])
@@ -134,7 +134,7 @@ def _way_of_writing(name: str, number: int, token: str) -> str:
         return "name= value value"
     if "=" in token:
         return "name=value"
-    raise DataError(name, number, f"{token!r} is not a feature: write name: value, name= value or name=value.")
+    raise DataError(name, number, f"{quoted(token)} is not a feature: write name: value, name= value or name=value.")
 
 
 def _read_groups(name: str, number: int, tokens: list[str], mark: str) -> _Features:
@@ -144,7 +144,9 @@ def _read_groups(name: str, number: int, tokens: list[str], mark: str) -> _Featu
         if token.endswith(mark):
             group, values = token[:-1], []
             if not group or group in written:
-                message = f"group {group!r} occurs twice in this line." if group else f"no name before {mark!r}."
+                message = (
+                    f"group {quoted(group)} occurs twice in this line." if group else f"no name before {quoted(mark)}."
+                )
                 raise DataError(name, number, message)
             written[group] = values
         else:
@@ -166,7 +168,7 @@ def _read_pairs(name: str, number: int, tokens: list[str]) -> _Features:
     for token in tokens:
         feature, _, value = token.rpartition("=")
         if not feature:
-            raise DataError(name, number, f"{token!r} is not a pair name=value.")
+            raise DataError(name, number, f"{quoted(token)} is not a pair name=value.")
         _add(name, number, features, feature, value)
     return features, {}
 
@@ -181,9 +183,9 @@ _READERS: dict[str, Callable[[str, int, list[str]], _Features]] = {
 def _add(name: str, number: int, features: dict[str, float], feature: str, text: str) -> None:
     value = finite_number(text)
     if value is None:
-        raise DataError(name, number, f"value {text!r} of feature {feature!r} is not a finite number.")
+        raise DataError(name, number, f"value {quoted(text)} of feature {quoted(feature)} is not a finite number.")
     if feature in features:
-        raise DataError(name, number, f"feature {feature!r} occurs twice in this line.")
+        raise DataError(name, number, f"feature {quoted(feature)} occurs twice in this line.")
     features[intern(feature)] = value  # All lines share one string per name.
 
 
@@ -191,7 +193,7 @@ def _score(name: str, number: int, field: str) -> float | None:
     text = field.strip(_BLANKS)
     score = finite_number(text)
     if text and score is None:
-        raise DataError(name, number, f"score {text!r} is not a finite number.")
+        raise DataError(name, number, f"score {quoted(text)} is not a finite number.")
     return score
 
 
@@ -203,11 +205,13 @@ def _check_same(name: str, one: _Hypothesis, first: _Hypothesis) -> None:
     for group in first.groups | one.groups:
         here, there = one.groups.get(group), first.groups.get(group)
         if here is None:
-            raise DataError(name, one.line, f"group {group!r} is missing, but {where} has it.")
+            raise DataError(name, one.line, f"group {quoted(group)} is missing, but {where} has it.")
         if there is None:
-            raise DataError(name, one.line, f"group {group!r} does not occur in {where}.")
+            raise DataError(name, one.line, f"group {quoted(group)} does not occur in {where}.")
         if here != there:
-            raise DataError(name, one.line, f"group {group!r} has {counted(here, 'value')}, but {there} in {where}.")
+            raise DataError(
+                name, one.line, f"group {quoted(group)} has {counted(here, 'value')}, but {there} in {where}."
+            )
     has, other = ("no score", "one") if one.score is None else ("a score", "none")
     raise DataError(name, one.line, f"{has}, but {where} has {other}.")
 
@@ -228,7 +232,7 @@ def _lines(lists: Iterable[NBestList]) -> Iterator[str]:
             where = f"hypothesis {k} of list {id}"
             if _UNWRITABLE.search(words) or _squeezed(words) != words:
                 message = "must be words separated by one blank, without |||, line ends and NUL characters."
-                raise MargraveError(f"{where}: {words!r} {message}")
+                raise MargraveError(f"{where}: {quoted(words)} {message}")
             pairs = " ".join([_pair(where, feature, value) for feature, value in features.items()])
             fields = [str(id), words, pairs]
             if score is not None:
@@ -241,7 +245,7 @@ def _lines(lists: Iterable[NBestList]) -> Iterator[str]:
 def _pair(where: str, feature: str, value: float) -> str:
     if not _TOKEN.fullmatch(feature) or _UNWRITABLE.search(feature):
         message = "cannot be written: it is empty or contains a blank, |||, a line end or a NUL character."
-        raise MargraveError(f"{where}: the feature name {feature!r} {message}")
+        raise MargraveError(f"{where}: the feature name {quoted(feature)} {message}")
     return f"{feature}={_written(f'feature {feature!r} of {where}', value)}"
 
 

@@ -13,7 +13,7 @@ from os import PathLike
 from typing import IO, NamedTuple
 
 from margrave import _core
-from margrave.errors import DataError, MargraveError
+from margrave.errors import DataError, MargraveError, quoted
 from margrave.files.output import replacing
 
 TextSource = str | PathLike[str] | IO[str]
@@ -150,7 +150,7 @@ def _reporting(name: str, encoding: str, lines_read: Callable[[], int]) -> Itera
     try:
         yield
     except LookupError as error:
-        raise MargraveError(f"unknown encoding {encoding!r}.") from error
+        raise MargraveError(f"unknown encoding {quoted(encoding)}.") from error
     except UnicodeDecodeError as error:  # raised by streams that the caller opened, and by encodings such as UTF-16
         raise DataError(name, None, f"not valid {error.encoding} after line {lines_read()}.") from error
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from margrave.datasets.opening import TextSource, note_begin, source_name
 from margrave.datasets.svmlight import finite_number, read_rows
-from margrave.errors import DataError
+from margrave.errors import DataError, quoted
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -34,7 +34,7 @@ def read_ranking(
     matrix, labels, queries = read_rows(path, n_features, zero_based, partial(_take_relevance, lines=lines))
     if queries is None:
         if not lines:
-            raise DataError(name, None, "it holds no candidates.")
+            raise DataError(name, None, "it contains no candidates.")
         raise DataError(name, lines[0], "the query id (qid:) is missing; it says to which list a candidate belongs.")
     begins = np.flatnonzero(np.diff(queries, prepend=queries[0] - 1))
     ids = queries[begins]
@@ -70,7 +70,7 @@ def relevance_targets(relevances: Iterable[ArrayLike]) -> tuple[list[list[int]],
 def _take_relevance(name: str, number: int, fields: list[str], lines: list[int]) -> tuple[str, ...]:
     """Remove the relevance from the fields of a line and return it; the number of the line is appended to `lines`."""
     if finite_number(fields[0]) is None:
-        raise DataError(name, number, f"the relevance {fields[0]!r} is not a finite number.")
+        raise DataError(name, number, f"the relevance {quoted(fields[0])} is not a finite number.")
     lines.append(number)
     return (fields.pop(0),)
 

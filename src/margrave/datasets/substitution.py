@@ -8,7 +8,7 @@ import numpy as np
 
 from margrave.data.substitution import SubstitutionMatrix
 from margrave.datasets.opening import TextSource, read_lines, source_name, write_lines
-from margrave.errors import DataError, MargraveError
+from margrave.errors import DataError, MargraveError, quoted
 
 # How NCBI's files state the unit of their scores: BLOSUM's "in 1/2 Bit Units", PAM's "scale = ln(2)/3 = 0.231049".
 _BITS = re.compile(r"\b(?:in 1/([1-9]\d?) bit units|scale\s*=\s*ln\(2\)/([1-9]\d?))\b", re.IGNORECASE)
@@ -67,7 +67,7 @@ def write_matrix(path: str | PathLike[str], matrix: SubstitutionMatrix, *, digit
     """
     for letter in matrix.letters:
         if len(letter) != 1 or letter.isspace() or letter == "#":
-            raise MargraveError(f"NCBI's format has letters of one character, and {letter!r} is not one.")
+            raise MargraveError(f"NCBI's format has letters of one character, and {quoted(letter)} is not one.")
     width = max(len(f"{value:.{digits}f}") for value in matrix.values.ravel()) + 1
     lines = [f"# scale = {matrix.unit:.10g}"]
     lines.append(f"# gap_open={matrix.gap_open:.{digits}f} gap_extend={matrix.gap_extend:.{digits}f}")
@@ -95,5 +95,5 @@ def _number(name: str, line: int, text: str) -> float:
     except ValueError:
         value = float("nan")
     if not np.isfinite(value):
-        raise DataError(name, line, f"{text!r} is not a score.")
+        raise DataError(name, line, f"{quoted(text)} is not a score.")
     return value

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave.datasets.opening import TextSource, read_lines, source_name
-from margrave.errors import DataError
+from margrave.errors import DataError, quoted
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -70,7 +70,7 @@ def read_rows(
         for pair in fields:
             index, colon, value = pair.partition(":")
             if not colon:
-                raise DataError(name, number, f"{pair!r} is not a pair index:value.")
+                raise DataError(name, number, f"{quoted(pair)} is not a pair index:value.")
             column = _integer(name, number, "feature index", index) - base
             if column <= before:
                 raise DataError(name, number, _misplaced(column + base, base, before + base))
@@ -78,7 +78,7 @@ def read_rows(
                 raise DataError(name, number, f"feature index {index} is too large for n_features={n_features}.")
             cell = finite_number(value)
             if cell is None:
-                raise DataError(name, number, f"value {value!r} of feature {index} is not a finite number.")
+                raise DataError(name, number, f"value {quoted(value)} of feature {index} is not a finite number.")
             columns.append(column)
             values.append(cell)
             before = column
@@ -104,17 +104,17 @@ def _take_label(name: str, number: int, fields: list[str], multilabel: bool) -> 
     if ":" in fields[0]:
         if multilabel:  # An example without labels is allowed.
             return ()
-        raise DataError(name, number, f"the line must begin with the label, not {fields[0]!r}.")
+        raise DataError(name, number, f"the line must begin with the label, not {quoted(fields[0])}.")
     text = fields.pop(0)
     label = tuple(text.split(",")) if multilabel else (text,)
     if "" in label:
-        raise DataError(name, number, f"label list {text!r} has nothing before or after a comma.")
+        raise DataError(name, number, f"label list {quoted(text)} has nothing before or after a comma.")
     return label
 
 
 def _integer(name: str, number: int, what: str, text: str) -> int:
     if not _INTEGER.fullmatch(text):
-        raise DataError(name, number, f"{what} {text!r} is not a natural number below 10^18.")
+        raise DataError(name, number, f"{what} {quoted(text)} is not a natural number below 10^18.")
     return int(text)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, overload
 from margrave.data.taxonomy import Taxonomy
 from margrave.datasets.opening import TextSource, read_lines, source_name
 from margrave.datasets.svmlight import read_rows
-from margrave.errors import DataError
+from margrave.errors import DataError, quoted
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -89,7 +89,7 @@ def read_descriptions(path: TextSource, encoding: str = "utf-8") -> dict[str, st
         if not described or not text.strip():
             raise DataError(name, number, "a line must have a class, a tab and its description.")
         if described in lines:
-            raise DataError(name, number, f"{described!r} is described here and in line {lines[described]}.")
+            raise DataError(name, number, f"{quoted(described)} is described here and in line {lines[described]}.")
         lines[described], descriptions[described] = number, text
     return descriptions
 
@@ -108,12 +108,14 @@ def read_hierarchy(path: TextSource, encoding: str = "utf-8") -> list[tuple[str,
     name = source_name(path)
     lines = [(number, line) for number, line in read_lines(path, encoding) if line.strip()]
     if not lines:
-        raise DataError(name, None, "it holds no nodes.")
+        raise DataError(name, None, "it contains no nodes.")
     if any("\t" in line for _, line in lines):
         return _pairs(name, lines)
     between = next((mark for mark in "/." if any(mark in line for _, line in lines)), None)
     if between is None:
-        raise DataError(name, lines[0][0], f"{lines[0][1]!r} is neither parent TAB child nor a path such as 4/6/2.")
+        raise DataError(
+            name, lines[0][0], f"{quoted(lines[0][1])} is neither parent TAB child nor a path such as 4/6/2."
+        )
     return _prefixes(name, lines, between)
 
 
@@ -145,7 +147,7 @@ def _take_classes(name: str, number: int, fields: list[str], multilabel: bool) -
     """Remove the classes from the fields of a line and return them."""
     written = "" if ":" in fields[0] else fields.pop(0)
     if not written and not multilabel:
-        raise DataError(name, number, f"the line must begin with a class such as 4/6/2, not {fields[0]!r}.")
+        raise DataError(name, number, f"the line must begin with a class such as 4/6/2, not {quoted(fields[0])}.")
     return _classes(name, number, written, multilabel)
 
 
@@ -155,9 +157,9 @@ def _classes(name: str, number: int, written: str, multilabel: bool) -> tuple[st
     classes = tuple(written.split(_BETWEEN_CLASSES)) if multilabel else (written,)
     for one in classes:
         if "" in one.split("/"):
-            raise DataError(name, number, f"{one!r} is not a class, which is a name or a path such as 4/6/2.")
+            raise DataError(name, number, f"{quoted(one)} is not a class, which is a name or a path such as 4/6/2.")
     if not multilabel and _BETWEEN_CLASSES in written:
-        raise DataError(name, number, f"{written!r} has several classes, but only one is allowed.")
+        raise DataError(name, number, f"{quoted(written)} has several classes, but only one is allowed.")
     return classes
 
 
@@ -166,10 +168,10 @@ def _pairs(name: str, lines: list[tuple[int, str]]) -> list[tuple[str, str | Non
     for number, line in lines:
         fields = [field.strip() for field in line.split("\t")]
         if len(fields) != 2 or not all(fields):
-            raise DataError(name, number, f"{line!r} is not parent TAB child.")
+            raise DataError(name, number, f"{quoted(line)} is not parent TAB child.")
         parent, child = fields
         if parent == child:
-            raise DataError(name, number, f"{child!r} is its own parent.")
+            raise DataError(name, number, f"{quoted(child)} is its own parent.")
         pairs[child, parent] = None
     children = {child for child, _ in pairs}
     tops = dict.fromkeys(parent for _, parent in pairs if parent not in children)
@@ -181,7 +183,9 @@ def _prefixes(name: str, lines: list[tuple[int, str]], between: str) -> list[tup
     for number, line in lines:
         steps = line.strip().split(between)
         if "" in steps:
-            raise DataError(name, number, f"{line!r} is not a path: something is missing before or after {between!r}.")
+            raise DataError(
+                name, number, f"{quoted(line)} is not a path: something is missing before or after {quoted(between)}."
+            )
         parent = None
         for depth in range(1, len(steps) + 1):
             node = between.join(steps[:depth])

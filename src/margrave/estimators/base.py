@@ -7,8 +7,9 @@ described in docs/architecture.md.
 
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from math import inf, isfinite
+from copy import copy
+from dataclasses import dataclass, field, replace
+from math import inf
 from os import PathLike
 from typing import Any, Self
 
@@ -17,34 +18,48 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from margrave.binding import Bound, bind
+from margrave.binding import BoundProblem
 from margrave.checks import real
-from margrave.errors import MargraveError, unknown
+from margrave.errors import MargraveError, setting
 from margrave.estimators.estimator import Estimator
-from margrave.estimators.model import Given, Origin, StructuredModel, Weights
+from margrave.estimators.extras import declare
+from margrave.estimators.model import Origin, StructuredModel, Weights
+from margrave.examples import Examples
 from margrave.features.base import Features
 from margrave.learners import Checkpoint, Ended, Learner, Objective, Solution, learner_named
 from margrave.learners.checkpoint import as_checkpoint
 from margrave.learners.checks import check_loss
 from margrave.losses import Cost, LossFamily, loss_named
 from margrave.maps.base import FeatureMap
-from margrave.options import check_options
 
 _SPREAD = 0.1  # the deviation of random weights to start from
 
 
 @dataclass(frozen=True)
 class Training:
-    """Everything that a learner needs, with what was learned from the data so far."""
+    """Everything that a learner needs, with what was learned from the data so far.
 
-    given: Given
-    bound: Bound
-    feature_map: FeatureMap
+    Parameters
+    ----------
+    model : the estimator with `learned`; the estimator itself changes only after its learner has succeeded.
+    bound : the training examples, bound to a problem.
+    feature_map, features : with what they have learned.
+    learned : further attributes that a fit on these data sets.
+    """
+
+    model: Any
+    bound: BoundProblem[Any, Any]
+    feature_map: FeatureMap[Any, Any]
     features: Features | None
-    sample_weight: Any
+    learned: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def examples(self) -> Examples:
+        """The training examples."""
+        return self.bound.examples
 
 
-class StructuredEstimator(StructuredModel, Estimator):
+class StructuredEstimator(Estimator, StructuredModel, saved_as=""):
     """The base of all estimators that minimize 1/2 |w|^2 + C sum_i L_i(w): a model that learns."""
 
     loss: str | LossFamily
@@ -58,25 +73,36 @@ class StructuredEstimator(StructuredModel, Estimator):
     learner_: Learner  # the learner that ran, which "auto" chose; it is not saved
     starts_: list[dict[str, float]]  # after several starts: the objective and the norm of its gradient for each
 
+    def __init_subclass__(cls, **settings: Any) -> None:
+        declare(cls)  # before scikit-learn reads the signatures
+        super().__init_subclass__(**settings)
+
     # ---- what an estimator defines -----------------------------------------------------------------------------------
 
-    def _map(self, outputs: Any) -> FeatureMap:
-        """New features for such outputs."""
+    def _map(self, outputs: Any) -> FeatureMap[Any, Any]:
+        """A new feature map for such outputs."""
         raise MargraveError(f"{type(self).__name__} does not say which features it has.")
 
     def _default_features(self) -> Features:
-        """The inputs that `features="default"` stands for."""
+        """The features that `features="default"` stands for."""
         raise MargraveError(
             f"a {type(self).__name__} has no default inputs: pass an object of margrave.features, or None."
         )
 
-    def _costs(self, loss: LossFamily, outputs: Any, given: Given) -> Cost:
+    def _costs(self, loss: LossFamily, outputs: Any, examples: Examples) -> Cost | None:
         """The costs of wrong outputs: by default those of the loss."""
         return loss.costs
 
-    def _checked(self, given: Given, sample_weight: Any) -> tuple[Given, Any]:
-        """Training data in the form that the structure and the features take; an error if they are invalid."""
-        return given, sample_weight
+    def _prepared(self, examples: Examples) -> tuple[Examples, dict[str, Any]]:
+        """Training examples in the form that structure and features take, and attributes that a fit on them sets.
+
+        Invalid examples are an error.
+        """
+        return examples, {}
+
+    def _learned(self, examples: Examples, outputs: Any) -> dict[str, Any]:
+        """Further attributes that a fit sets, from what the features have made of the examples."""
+        return {}
 
     def _decoder(self, training: Training) -> Callable[[int, NDArray[np.int32]], Any]:
         """A function from an example and parts to an output in the form that cost functions take."""
@@ -93,6 +119,7 @@ class StructuredEstimator(StructuredModel, Estimator):
         dev: tuple[Any, ...] | None = None,
         checkpoint: str | PathLike[str] | Checkpoint | None = None,
         observers: Sequence[Any] = (),
+        **extras: Any,
     ) -> Self:
         """Learn from examples and their outputs.
 
@@ -101,13 +128,14 @@ class StructuredEstimator(StructuredModel, Estimator):
         X : the examples.
         y : their outputs.
         sample_weight : one factor per example on its C.
-        dev : development data (X, y), by which sgd chooses its rate.
+        dev : development data, by which sgd chooses its rate: (X, y), and whatever else `score` takes.
         checkpoint : a file for the state of the learner; after an interruption, the same call continues from it.
         observers : objects that are called after every pass (`margrave.learners.Observer`).
         """
-        return self._fit(Given(X, y), sample_weight, self._dev_given(dev), checkpoint, observers)
+        examples = self._training_examples("fit", X, y, sample_weight, extras)
+        return self._fit(examples, self._dev_examples(dev), as_checkpoint(checkpoint), observers)
 
-    def fit_path(self, X: Any, y: Any, Cs: Sequence[float], *, sample_weight: Any = None) -> list[Self]:
+    def fit_path(self, X: Any, y: Any, Cs: Sequence[float], *, sample_weight: Any = None, **extras: Any) -> list[Self]:
         """Fit one model per C, in the given order, each starting from the solution of the previous one.
 
         Ascending values of C are the fastest. Ctrl-C ends the path with the models so far.
@@ -117,30 +145,47 @@ class StructuredEstimator(StructuredModel, Estimator):
         X, y, sample_weight : as in `fit`.
         Cs : the values of C.
         """
-        return self._fit_path(Given(X, y), Cs, sample_weight)
+        return self._fit_path(self._training_examples("fit_path", X, y, sample_weight, extras), Cs)
+
+    def _training_examples(self, method: str, X: Any, y: Any, sample_weight: Any, extras: Any) -> Examples:
+        examples = self._examples(method, X, extras, y)
+        examples.training = True
+        return examples if sample_weight is None else examples.having(sample_weight=sample_weight)
+
+    def _dev_examples(self, dev: Any) -> Examples | None:
+        """Development data as they were passed."""
+        if dev is None:
+            return None
+        names = [each.name for each in self.extras if "score" in each.methods]
+        if not isinstance(dev, tuple | list) or not 2 <= len(dev) <= 2 + len(names):
+            more = f", or (X, y, {', '.join(names)})" if names else ""
+            raise MargraveError(f"dev must be a pair (X, y){more}.")
+        return self._examples("score", dev[0], dict(zip(names, dev[2:], strict=False)), dev[1])
 
     def _fit(
-        self, given: Given, sample_weight: Any, dev: Given | None, checkpoint: Any, observers: Sequence[Any]
+        self, examples: Examples, dev: Examples | None, checkpoint: Checkpoint | None, observers: Sequence[Any]
     ) -> Self:
-        loss = self._settings()
-        kept = as_checkpoint(checkpoint)
+        loss = self._settings(examples)
         starts = self._n_starts(loss)
-        if starts > 1 and kept is not None:
-            raise MargraveError("a checkpoint holds one run: pass starts=1.")
-        training = self._training(given, sample_weight, loss)
+        if starts > 1 and checkpoint is not None:
+            raise MargraveError("a checkpoint follows one run: use ", setting(starts=1), ".")
+        training = self._training(examples, loss)
         score = None if dev is None else self._dev_score(dev, training)
 
         def objective() -> Objective:
-            return self._objective(training, loss, dev_score=score, checkpoint=kept, observers=observers)
+            return self._objective(training, loss, dev_score=score, checkpoint=checkpoint, observers=tuple(observers))
 
         if not loss.convex and starts > 1:
             found = self._best_of_starts(starts, objective)
         else:
             one = objective()
-            learner = learner_named(self.learner).resolve(loss, one.problem)
+            learner = self._chosen_learner(one)
             found = learner, learner.solve(one)
         self._set_fitted(training, self._set_solution(*found))
         return self
+
+    def _chosen_learner(self, objective: Objective) -> Learner:
+        return learner_named(self.learner).resolve(objective.loss, objective.problem)
 
     def _n_starts(self, loss: LossFamily) -> int:
         """The number of weights to start from."""
@@ -155,7 +200,7 @@ class StructuredEstimator(StructuredModel, Estimator):
             one = objective()
             if k > 0:
                 one.start = _SPREAD * rng.standard_normal(one.problem.dim)
-            learner = learner_named(self.learner).resolve(one.loss, one.problem)
+            learner = self._chosen_learner(one)
             solution = learner.solve(one)
             value, slope = one.value_and_gradient(solution.w)
             self.starts_.append({"objective": value, "gradient": float(np.linalg.norm(slope))})
@@ -166,10 +211,10 @@ class StructuredEstimator(StructuredModel, Estimator):
         assert best is not None
         return best[1], best[2]
 
-    def _fit_path(self, given: Given, Cs: Any, sample_weight: Any) -> list[Any]:
+    def _fit_path(self, examples: Examples, Cs: Any) -> list[Any]:
         models = [self._at(C) for C in check_path(Cs)]
-        loss = models[0]._settings()
-        training = self._training(given, sample_weight, loss)
+        loss = models[0]._settings(examples)
+        training = self._training(examples, loss)
         learner = learner_named(self.learner).resolve(loss, training.bound.problem)
         if len(models) > 1 and type(learner).continue_with is Learner.continue_with:
             learner.continue_with(
@@ -198,8 +243,8 @@ class StructuredEstimator(StructuredModel, Estimator):
         """An unfitted estimator with this C."""
         return clone(self).set_params(C=C)
 
-    def _settings(self) -> LossFamily:
-        """The loss; wrong parameters are an error before any data are read."""
+    def _settings(self, examples: Examples) -> LossFamily:
+        """The loss for these examples; wrong parameters are an error before any data are read."""
         loss = self._check_parameters()
         learner = learner_named(self.learner)
         check_loss(learner, loss)
@@ -208,10 +253,9 @@ class StructuredEstimator(StructuredModel, Estimator):
 
     def _check_parameters(self) -> LossFamily:
         """The loss; wrong parameters are an error, except for the learner, which prediction does not need."""
-        check_options(self)
-        loss = loss_named(self.loss)
+        super()._check_parameters()
         self._chosen_features()
-        return loss
+        return loss_named(self.loss)
 
     def _chosen_features(self) -> Features | None:
         if isinstance(self.features, str) and self.features == "default":
@@ -220,79 +264,62 @@ class StructuredEstimator(StructuredModel, Estimator):
             raise MargraveError(f"features must be an object of margrave.features, not {type(self.features).__name__}.")
         return self.features
 
-    def _training(self, given: Given, sample_weight: Any, loss: LossFamily) -> Training:
+    def _training(self, examples: Examples, loss: LossFamily) -> Training:
         """The problem of examples with their outputs."""
-        given, sample_weight = self._checked(given, sample_weight)
-        structure = self._structure(given)
-        outputs: Any = structure.learn(given.Y)
-        structure.count_examples(given.X, given.Y)
+        examples, learned = self._prepared(examples)
+        model = copy(self)
+        model.__dict__.update(learned)
+        structure = model._structure(examples)
+        outputs: Any = structure.learn(examples.Y)
+        structure.count_examples(examples.X, examples.Y)
         outputs.check()
-        feature_map = self._map(outputs)
+        feature_map = model._map(outputs)
         chosen = self._chosen_features()
-        features = None if chosen is None else chosen.learn(given.X)
-        X = given.X if features is None else features.transform(given.X)
-        bound = bind(
-            structure,
-            feature_map,
-            X,
-            given.Y,
-            outputs=outputs,
-            costs=self._costs(loss, outputs, given),
-            to_map=self._to_map(given, features),
-            to_structure=self._to_structure(given, X, outputs),
-            threads=self._threads(),
-        )
-        return Training(given, bound, feature_map, features, sample_weight)
+        features = None if chosen is None else chosen.learn(examples.X)
+        if features is not None:
+            examples.encoded = features.transform(examples.X)
+        model.outputs_, model.map_, model.features_ = outputs, feature_map, features
+        learned |= model._learned(examples, outputs)
+        model.__dict__.update(learned)
+        bound = model._bound(examples, outputs, feature_map, features, model._costs(loss, outputs, examples))
+        return Training(model, bound, feature_map, features, learned)
 
     def _objective(
-        self,
-        training: Training,
-        loss: LossFamily,
-        *,
-        dev_score: Callable[[Weights], float] | None = None,
-        checkpoint: Checkpoint | None = None,
-        observers: Sequence[Any] = (),
+        self, training: Training, loss: LossFamily, kind: type[Objective] = Objective, **more: Any
     ) -> Objective:
-        return Objective(
+        return kind(
             training.bound.problem,
             loss,
             C=self.C,
-            sample_weight=training.sample_weight,
+            sample_weight=training.examples.extra("sample_weight"),
             max_iter=self.max_iter,
             tol=self.tol,
             n_jobs=self.n_jobs,
             random_state=self.random_state,
             verbose=bool(self.verbose),
-            dev_score=dev_score,
-            checkpoint=checkpoint,
-            observers=tuple(observers),
             decode=self._decoder(training),
             approximate=training.bound.approximate,
+            **more,
         )
 
-    def _dev_given(self, dev: Any) -> Given | None:
-        """Development data as they were passed."""
-        if dev is None:
-            return None
-        if not isinstance(dev, tuple | list) or len(dev) != 2:
-            raise MargraveError("dev must be a pair (X, y).")
-        return Given(*dev)
-
-    def _dev_score(self, given: Given, training: Training) -> Callable[[Weights], float]:
+    def _dev_score(self, examples: Examples, training: Training) -> Callable[[Weights], float]:
         """The score on other data, as a function of the weights."""
+        model, bound = training.model, training.bound
         try:
-            training.bound.structure.learn(given.Y)
-            training.bound.structure.count_examples(given.X, given.Y)
-            bound = self._bound(given, training.bound.outputs, training.feature_map, training.features)
-            bound.structure.check_sizes(bound.units, given.Y)
+            examples.X = model._inputs(examples.X)
+            Y, examples.Y = model._outputs(examples.Y, examples.X), None
+            bound.structure.learn(Y)
+            bound.structure.count_examples(examples.X, Y)
+            dev = model._bound(examples, bound.outputs, training.feature_map, training.features)
+            bound.structure.check_sizes(replace(dev.examples, Y=Y))
         except MargraveError as error:
-            raise MargraveError(f"dev: {error}") from None
-        return lambda w: self._score(given.Y, bound.best(w, self._threads()), bound.outputs)
+            raise MargraveError("dev: ", error.message) from None
 
-    def _temperature(self) -> float:
-        """The beta of the model's distribution: that of the loss, or 1 if that is infinite."""
-        beta = loss_named(self.loss).beta
-        return beta if isfinite(beta) else 1.0
+        def score(w: Weights) -> float:
+            predicted = model._finished(dev.examples, dev.best(w, self._threads()), range(dev.problem.size))
+            return float(model._score(Y, predicted, dev.outputs))
+
+        return score
 
     def _set_solution(self, learner: Learner, solution: Solution) -> Weights:
         self.learner_ = learner
@@ -310,8 +337,7 @@ class StructuredEstimator(StructuredModel, Estimator):
 
     def _set_fitted(self, training: Training, w: Weights) -> None:
         """Set the attributes that `fit` documents."""
-        for name, value in training.given.fitted.items():
-            setattr(self, name, value)
+        self.__dict__.update(training.learned)
         feature_map, w = training.feature_map.compact(w)
         self._set_model(training.bound.outputs, feature_map, training.features, w)
 
@@ -324,9 +350,3 @@ def check_path(Cs: Any) -> list[float]:
     if not values:
         raise MargraveError("Cs must have at least one C, and it is empty.")
     return values
-
-
-def check_choice(name: str, value: Any, valid: Sequence[Any]) -> None:
-    """Refuse a value that is not valid."""
-    if value not in valid:
-        raise unknown(name, value, [*map(str, valid)])

@@ -1,6 +1,5 @@
 """Alignment by log-odds that are counted in known alignments: the generative model of 003, section 5.3."""
 
-from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -9,12 +8,13 @@ from numpy.typing import NDArray
 from margrave.data.substitution import SubstitutionMatrix
 from margrave.errors import MargraveError
 from margrave.estimators.estimator import Estimator
-from margrave.estimators.homology_ranker import known_homologues, with_candidates
-from margrave.estimators.sequence_aligner import AlignerModel, SequenceAligner, known_matches
+from margrave.estimators.models.generative_aligner import CountedAlignerModel, has_candidates
+from margrave.estimators.models.homology_ranker import known_homologues, with_candidates
+from margrave.estimators.models.sequence_aligner import AlignerModel, known_matches
+from margrave.examples import Examples
 from margrave.features.sequences import LETTERS, Sequences
 from margrave.learners.checks import example_weights
 from margrave.maps.alignment import AlignmentMap, letters_of, sequences_of
-from margrave.settings.aligners import CountedAlignmentSettings
 from margrave.structures.alignment import Alignment
 from margrave.structures.base import NoOutputs
 
@@ -39,8 +39,8 @@ def log_odds(
     return found
 
 
-class GenerativeAligner(CountedAlignmentSettings, AlignerModel, Estimator):
-    """Counts matched letters of known alignments, and scores them by their log-odds (003, section 5.3).
+class GenerativeAligner(Estimator, CountedAlignerModel):
+    """Counts matched letters of known alignments, and scores them by their log-odds.
 
     It has all methods of `SequenceAligner`, whose weights are then log-odds in natural logarithms.
 
@@ -48,9 +48,6 @@ class GenerativeAligner(CountedAlignmentSettings, AlignerModel, Estimator):
     >>> model.predict([("CGT", "GT")])
     [[(1, 0), (2, 1)]]
     """
-
-    features = "default"
-    gaps = "linear"
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Count the letters of known alignments.
@@ -62,7 +59,7 @@ class GenerativeAligner(CountedAlignmentSettings, AlignerModel, Estimator):
         sample_weight : one factor per example on its counts.
         """
         self._check_parameters()
-        if _has_candidates(X):
+        if has_candidates(X):
             natives = with_candidates(X)
             known = known_homologues(natives, y)
             features = Sequences(self.alphabet).learn(natives)
@@ -75,9 +72,8 @@ class GenerativeAligner(CountedAlignmentSettings, AlignerModel, Estimator):
         weights = np.ones(len(X)) if sample_weight is None else example_weights(sample_weight, len(X))
         encoded = features.transform(X)
         rows = sequences_of(encoded)
-        Alignment(self.mode, self.gaps, tied=False).bind(
-            NoOutputs(), np.zeros(0, dtype=np.int64), Y, x=letters_of(rows.x), y=letters_of(rows.y)
-        )  # which refuses pairs outside of their sequences
+        counted = Examples(X, Y, {"x": letters_of(rows.x), "y": letters_of(rows.y)})
+        Alignment(self.mode, self.gaps, tied=False).bind(NoOutputs(), counted)  # refuses pairs outside of sequences
         views = features.views
         if views is None or not views.single or list(views.values) != [LETTERS]:
             raise MargraveError("counting takes sequences of letters, without attributes and further columns.")
@@ -96,52 +92,9 @@ class GenerativeAligner(CountedAlignmentSettings, AlignerModel, Estimator):
         self._set_matrix(matrix, AlignmentMap(symmetric=False, affine=False), "letters are counted")
         return self
 
-    def predict(self, X: Any) -> Any:
-        """Align every pair of sequences; of natives with candidates, choose the candidate with the best alignment.
 
-        Parameters
-        ----------
-        X : pairs of sequences, or natives with candidates.
-        """
-        if not _has_candidates(X):
-            return super().predict(X)
-        natives = with_candidates(X)
-        scores = self.best_scores([(x, y) for x, candidates in natives for y in candidates])
-        ends = np.cumsum([len(candidates) for _, candidates in natives])[:-1]
-        return np.array([int(np.argmax(each)) for each in np.split(scores, ends)], dtype=np.int64)
-
-    def score(self, X: Any, y: Any) -> float:
-        """The F1 of matched pairs; of natives with candidates, the share of right candidates.
-
-        Parameters
-        ----------
-        X, y : as in `fit`.
-        """
-        if not _has_candidates(X):
-            return float(super().score(X, y))
-        good = [known for known, _ in known_homologues(with_candidates(X), y)]
-        return float(np.mean(self.predict(X) == np.array(good)))
-
-
-def _has_candidates(X: Any) -> bool:
-    """Whether examples are natives with lists of candidates, and not pairs of sequences."""
-    if isinstance(X, str | Mapping) or not hasattr(X, "__iter__"):
-        raise MargraveError(f"X must be a list of pairs of sequences, not {type(X).__name__}.")
-    return any(isinstance(pair, tuple | list) and len(pair) == 2 and _are_candidates(*pair) for pair in X)
-
-
-def _are_candidates(x: Any, y: Any) -> bool:
-    """Whether y is a list of sequences like x, and not a list of tokens."""
-    if not isinstance(y, list | tuple) or not len(y):
-        return False
-    of_tokens = all(isinstance(each, str) for each in y)
-    if isinstance(x, list | tuple):  # x has tokens, and so has every candidate
-        return not of_tokens
-    return not (of_tokens and all(len(each) == 1 for each in y))
-
-
-def aligner_of(matrix: SubstitutionMatrix, mode: str = "global", gaps: str = "affine") -> SequenceAligner:
-    """A fitted `SequenceAligner` with the scores of a matrix, such as BLOSUM62.
+def aligner_of(matrix: SubstitutionMatrix, mode: str = "global", gaps: str = "affine") -> AlignerModel:
+    """A model with the scores of a matrix, such as BLOSUM62.
 
     Parameters
     ----------
@@ -152,6 +105,8 @@ def aligner_of(matrix: SubstitutionMatrix, mode: str = "global", gaps: str = "af
     >>> aligner_of(BLOSUM62).predict([("HEAGAWGHEE", "PAWHEAE")])
     [[(3, 0), (4, 1), (5, 2), (6, 3), (7, 4), (8, 5), (9, 6)]]
     """
-    model = SequenceAligner(mode=mode, gaps=gaps, symmetric=False)
-    model._set_matrix(matrix, model._map(None), "the scores are those of a given matrix")
+    model = AlignerModel(mode=mode, gaps=gaps, symmetric=False)
+    Alignment(mode, gaps)  # refuses others
+    feature_map = AlignmentMap(symmetric=False, affine=gaps == "affine")
+    model._set_matrix(matrix, feature_map, "the scores are those of a given matrix")
     return model

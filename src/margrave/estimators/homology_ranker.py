@@ -1,27 +1,15 @@
-"""Recognising the homologue of a sequence among decoys by the scores of alignments (003, section 4.4)."""
+"""Recognizing the homologue of a sequence among decoys by the scores of alignments."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from margrave import _core
-from margrave.checks import whole
-from margrave.data.alignments import matched_pairs
-from margrave.data.candidates import Candidates
-from margrave.errors import MargraveError
-from margrave.estimators.model import Given
-from margrave.estimators.sequence_aligner import AlignmentEstimator, check_aligned
-from margrave.features.sequences import EncodedSequence, sequence_columns
-from margrave.maps.alignment import letters_of, sequences_of
-from margrave.settings.aligners import HomologySettings
-from margrave.structures.alignment import Alignment, Homology
-from margrave.structures.base import NoOutputs
+from margrave.estimators.models.homology_ranker import HomologyModel
+from margrave.estimators.sequence_aligner import AlignmentEstimator
+from margrave.examples import Examples
+from margrave.structures.alignment import Homology
 
 
-class HomologyRanker(HomologySettings, AlignmentEstimator):
+class HomologyRanker(HomologyModel, AlignmentEstimator):
     """Chooses the homologue of a native sequence among candidates, by the score of the best alignment of each.
 
     An example of X is (native, [candidate, ...]). y has, for each of them, the number of the homologue and its
@@ -40,116 +28,9 @@ class HomologyRanker(HomologySettings, AlignmentEstimator):
     array([1])
     """
 
-    def _structure(self, given: Given) -> Homology:
-        return Homology(self.mode, self.gaps)
+    def _check_structure(self) -> None:
+        Homology(self.mode, self.gaps)
 
-    def _raw(self, X: Any) -> Any:
-        return with_candidates(X)
-
-    def _checked(self, given: Given, sample_weight: Any) -> tuple[Given, Any]:
-        X = with_candidates(given.X)
-        return replace(given, X=X, Y=known_homologues(X, given.Y)), sample_weight
-
-    def _to_structure(self, given: Given, X: Any, outputs: Any) -> Mapping[str, Any]:
-        rows = sequences_of(X)
-        first = rows.first if rows.first is not None else np.zeros(1, dtype=np.int64)
-        letters = max((s.views.size("letters") for s in rows.x[:1]), default=1)
-        return {"x": letters_of(rows.x), "candidates": letters_of(rows.y), "first": first, "letters": letters}
-
-    def _score(self, Y: Any, predicted: Any, outputs: Any) -> float:
-        good = [y[0] if isinstance(y, tuple | list) else y for y in Y]
-        return float(np.mean(np.asarray(good) == np.asarray(predicted))) if len(good) else 1.0
-
-    def predict_kbest(self, X: Any, k: int = 10) -> list[list[tuple[float, int]]]:
-        """Rank the candidates of every native sequence by their best alignments; return the k best with their scores.
-
-        Parameters
-        ----------
-        X : as in `fit`.
-        k : the number of candidates.
-        """
-        k = whole("k", k, 1, 2**31 - 1)
-        given = with_candidates(X)
-        bound = self._bind(Given(given))
-        assert isinstance(bound.core, _core.HomologyStructure)
-        encoded = given if self.features_ is None else self.features_.transform(given)
-        ranked = []
-        for i, (x, candidates) in enumerate(encoded):
-            theta = bound.problem.score(i, self._weights())[: bound.core.shared_parts]
-            structure = Alignment(self.mode, self.gaps)
-            same, others = letters_of([x] * len(candidates)), letters_of(candidates)
-            pairs = structure.bind(NoOutputs(), bound.units, x=same, y=others, letters=x.views.size("letters"))
-            assert isinstance(pairs, _core.AlignmentStructure)
-            begins = (pairs.parts(c) - len(theta) for c in range(pairs.size))  # which score nothing
-            scores = [pairs.best_score(c, np.concatenate([theta, np.zeros(n)])) for c, n in enumerate(begins)]
-            if not np.isfinite(scores).all():
-                raise MargraveError(
-                    f"example {i}: the scores of its candidates overflow, so the weights are too large."
-                )
-            order = np.argsort(-np.array(scores), kind="stable")[:k]
-            ranked.append([(float(scores[c]), int(c)) for c in order])
-        return ranked
-
-    def predict_marginals(self, X: Any) -> list[NDArray[np.float64]]:
-        """Compute the probability of every candidate, summed over its alignments.
-
-        Parameters
-        ----------
-        X : as in `fit`.
-        """
-        return self._predict_marginals(Given(X))  # type: ignore[no-any-return]
-
-
-def with_candidates(X: Any) -> list[tuple[Any, Candidates]]:
-    """Natives with their candidates; an error if X has another form."""
-    if isinstance(X, str | Mapping) or not hasattr(X, "__iter__"):
-        raise MargraveError(f"X must be a list of (native, candidates), not {type(X).__name__}.")
-    found = []
-    for i, example in enumerate(X):
-        if isinstance(example, str | Mapping) or not hasattr(example, "__len__") or len(example) != 2:
-            raise MargraveError(f"example {i} must be a pair of a native sequence and a list of candidates.")
-        native, candidates = example
-        if isinstance(candidates, str | Mapping) or not hasattr(candidates, "__iter__"):
-            raise MargraveError(f"example {i}: its candidates must be a list of sequences.")
-        found.append((native, Candidates(candidates)))
-        if not found[-1][1]:
-            raise MargraveError(f"example {i} has no candidates.")
-    return found
-
-
-def known_homologues(X: Any, Y: Any) -> list[tuple[int, Any]]:
-    """The homologues and their alignments, checked: a decoy must differ from the homologue."""
-    if isinstance(Y, str | Mapping) or not hasattr(Y, "__len__"):
-        raise MargraveError("y must have, for each native sequence, the number of its homologue and their alignment.")
-    if len(Y) != len(X):
-        raise MargraveError(f"there are {len(X)} natives in X and {len(Y)} in y.")
-    known = []
-    for i, (y, (native, candidates)) in enumerate(zip(Y, X, strict=True)):
-        if not isinstance(y, tuple | list) or len(y) != 2 or isinstance(y[0], str) or not hasattr(y[1], "__len__"):
-            raise MargraveError(f"example {i}: y must be the number of the homologue and its alignment.")
-        good, pairs = y
-        if not 0 <= good < len(candidates):
-            raise MargraveError(f"example {i}: there is no candidate {good} among its {len(candidates)}.")
-        for k, decoy in enumerate(candidates):
-            if k != good and _same(decoy, candidates[good], f"example {i}, candidate {k}"):
-                raise MargraveError(f"example {i}: decoy {k} is equal to the homologue: leave it out.")
-        if len(pairs) == 2 and all(isinstance(each, str) for each in pairs):
-            texts, pairs = pairs, matched_pairs(pairs[0], pairs[1], f"example {i}")
-            check_aligned(texts[0], native, f"example {i}, the native sequence")
-            check_aligned(texts[1], candidates[good], f"example {i}, candidate {good}")
-        known.append((int(good), pairs))
-    return known
-
-
-def _same(a: Any, b: Any, where: str) -> bool:
-    if isinstance(a, EncodedSequence) and isinstance(b, EncodedSequence):
-        one, other = a.columns, b.columns
-    else:
-        one, other = sequence_columns(a, where), sequence_columns(b, where)
-    return set(one) == set(other) and all(_same_column(one[name], other[name]) for name in one)
-
-
-def _same_column(a: Any, b: Any) -> bool:
-    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
-        return np.array_equal(a, b)
-    return list(a) == list(b)
+    def _prepared(self, examples: Examples) -> tuple[Examples, dict[str, Any]]:
+        X = self._inputs(examples.X)
+        return replace(examples, X=X, Y=self._outputs(examples.Y, X)), {}

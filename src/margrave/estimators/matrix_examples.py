@@ -1,72 +1,42 @@
-"""The base of estimators whose examples can be the rows of one matrix, with scikit-learn's checks and shapes."""
+"""The base of estimators whose examples can be the rows of one matrix, with scikit-learn's checks."""
 
-from collections.abc import Collection
+from copy import copy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
 
-from margrave.errors import MargraveError
 from margrave.estimators.base import StructuredEstimator, Training
-from margrave.estimators.model import Given, token_table
+from margrave.estimators.models.matrix_examples import MatrixModel, RowModel, has_names
+from margrave.examples import Examples
+
+_OF_COLUMNS = ("n_features_in_", "feature_names_in_")
 
 
-class MatrixExamples(StructuredEstimator):
-    """The base of classifiers: one row per example, one column of the table per class or node."""
+class RowEstimator(RowModel, StructuredEstimator, saved_as=""):
+    """The base of estimators of rows."""
 
-    n_features_in_: int
+    def _prepared(self, examples: Examples) -> tuple[Examples, dict[str, Any]]:
+        if self.features is not None or has_names(examples.X):
+            return examples, {}
+        return self._validated(examples)
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Compute the score of every class or node: (examples, columns).
+    def _validated(self, examples: Examples, **checks: Any) -> tuple[Examples, dict[str, Any]]:
+        """Examples that passed scikit-learn's checks, and what it notes of their columns."""
+        noted = copy(self)  # scikit-learn writes on what it checks
+        found = validate_data(noted, examples.X, accept_sparse="csr", dtype=np.float64, **checks)
+        rows, Y = found if "y" in checks else (found, examples.Y)
+        return replace(examples, X=rows, Y=Y), {name: vars(noted)[name] for name in _OF_COLUMNS if name in vars(noted)}
 
-        Parameters
-        ----------
-        X : as in `fit`.
-        """
-        problem = self._bind(Given(X)).problem
-        scores = [problem.score(i, self._flat) for i in range(problem.size)]
-        return np.array(scores).reshape(-1, len(self.outputs_.classes))
-
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Compute the probability of every class or node, with the loss's beta or, if that is infinite, 1.
-
-        Parameters
-        ----------
-        X : as in `fit`.
-
-        Returns
-        -------
-        (examples, columns), in the order of `classes_`.
-        """
-        probabilities: NDArray[np.float64] = self._predict_marginals(Given(X))
-        return probabilities
-
-    def _raw(self, X: Any) -> Any:
-        if self.features_ is not None or has_names(X):
-            return X
+    def _checked_rows(self, X: Any) -> Any:
         return validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
 
-    def _weights(self) -> NDArray[np.float64]:
-        return self._flat
-
-    def _set_weights(self, w: NDArray[np.float64]) -> None:
-        """`coef_` is (columns, attributes) if every pair has a weight, otherwise one number per pair.
-
-        For a kernel it is (columns, support inputs).
-        """
-        self._flat = w
-        table = token_table(self.map_)
-        assert table is not None and table.weighted is not None
-        of_table, pairs = w[: table.size], table.weighted
-        self.coef_ = of_table if pairs.packed else of_table.reshape(-1, pairs.labels).T
-        if self.features_ is None and table.encoder.form == "columns":
-            self.n_features_in_ = table.encoder.columns
-
     def _set_fitted(self, training: Training, w: NDArray[np.float64]) -> None:
+        for name in _OF_COLUMNS:
+            self.__dict__.pop(name, None)
         super()._set_fitted(training, w)
-        if training.given.original is not None:
-            validate_data(self, training.given.original, skip_check_array=True)  # This stores the names of its columns.
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -74,13 +44,5 @@ class MatrixExamples(StructuredEstimator):
         return tags
 
 
-def has_names(X: Any) -> bool:
-    """Whether examples are attribute lists or dictionaries rather than rows of numbers."""
-    if hasattr(X, "shape") or hasattr(X, "__array__"):
-        return False
-    if isinstance(X, str | bytes) or not isinstance(X, Collection):
-        raise MargraveError(f"X must be a matrix or a list of examples, not {type(X).__name__}.")
-    if len(X) == 0:
-        return False  # scikit-learn itself reports empty data.
-    names = (dict, set, frozenset)
-    return any(isinstance(x, names) or (isinstance(x, list | tuple) and any(isinstance(a, str) for a in x)) for x in X)
+class MatrixEstimator(MatrixModel, RowEstimator, saved_as=""):
+    """The base of classifiers: one column of the table per class or node."""

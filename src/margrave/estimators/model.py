@@ -5,10 +5,9 @@ What learns such a model is an estimator (base.py). Models whose weights are cou
 
 import inspect
 from collections.abc import Mapping, Sequence
-from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import pairwise
-from math import isfinite
+from math import inf, isfinite
 from os import PathLike
 from typing import Any, ClassVar, Self
 
@@ -16,38 +15,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
-from margrave.binding import Bound, bind
+from margrave.binding import BoundProblem, bind
 from margrave.checks import flag, real, whole
-from margrave.errors import MargraveError
-from margrave.estimators.files import SavedModel
+from margrave.errors import DataError, MargraveError, Message, setting, unknown
+from margrave.estimators.extras import Extra, declare
+from margrave.estimators.files import SavedModel, estimator_named, model_named, model_of
+from margrave.examples import Examples
 from margrave.features.base import Features
 from margrave.files import model as model_file
 from margrave.files.stored import pack, unpack, vector
-from margrave.learners import Ended, Record
-from margrave.learners.objective import available_threads
+from margrave.learners.ended import Ended
+from margrave.learners.record import Record
+from margrave.losses import Cost, loss_named
 from margrave.maps.base import FeatureMap, Ranked
 from margrave.maps.mercer import Kernel
 from margrave.maps.table import FeatureTable
 from margrave.options import check_options
 from margrave.structures.base import Outputs, Structure
+from margrave.threads import available_threads
 
 Weights = NDArray[np.float64]
 
 # Parameters that belong to a run rather than to the model are not saved.
 _NOT_STORED = ("n_jobs", "verbose")
 
-
-@dataclass  # not frozen: every prediction makes one, which would take three times as long
-class Given:
-    """The arguments of a method: examples, their outputs if known, and further arguments of features and structure."""
-
-    X: Any
-    Y: Any = None
-    to_map: Mapping[str, Any] = field(default_factory=dict)  # attributes of transitions
-    to_structure: Mapping[str, Any] = field(default_factory=dict)  # allowed labels
-    costs: Any = None  # the costs of the outputs of each example
-    original: Any = None  # X before it was converted, which can have column names
-    fitted: dict[str, Any] = field(default_factory=dict)  # attributes that a fit on these data sets
+_NO_ESTIMATOR = "a model that was loaded predicts, and does not learn: use model.estimator()."
 
 
 @dataclass(frozen=True)
@@ -70,11 +62,12 @@ class Origin:
     history: Sequence[Record] = ()
 
 
-class StructuredModel(SavedModel):
+class StructuredModel(SavedModel, saved_as=""):
     """The base of all models: linear scores of the parts of structured outputs."""
 
     n_jobs: int | None
     features: Features | str | None
+    loss: Any = None  # a loss or its name; None if the weights were not learned by minimizing one
 
     coef_: Weights
     history_: list[Record]  # P is None after passes for which it was not computed
@@ -89,15 +82,21 @@ class StructuredModel(SavedModel):
     n_support_: int  # for kernels: the number of kernel evaluations that the prediction of one input takes
     metadata_: dict[str, Any]
 
+    extras: ClassVar[tuple[Extra, ...]] = ()  # what methods take besides X and y
+
     # Further attributes that are saved: values that files can store, and models that this one consists of; None where
     # it has none.
     _more: ClassVar[tuple[str, ...]] = ()
 
     _n_left_out: int = 0  # the number of zero weights that are not in coef_ because the file left them out
 
+    def __init_subclass__(cls, **settings: Any) -> None:
+        declare(cls)
+        super().__init_subclass__(**settings)
+
     # ---- what a model defines ----------------------------------------------------------------------------------------
 
-    def _structure(self, given: Given) -> Structure:
+    def _structure(self, examples: Examples) -> Structure[Any, Any]:
         """The structure of these examples."""
         raise MargraveError(f"{type(self).__name__} does not say which structure it has.")
 
@@ -105,25 +104,31 @@ class StructuredModel(SavedModel):
         """The score of predictions; higher is better."""
         raise MargraveError(f"{type(self).__name__} has no score.")
 
-    def _raw(self, X: Any) -> Any:
-        """New examples in the form that the inputs take or, without inputs, the features."""
+    def _inputs(self, X: Any) -> Any:
+        """New examples in the form that the features take or, without features, the feature map."""
         return X
 
-    def _to_map(self, given: Given, features: Features | None) -> Mapping[str, Any]:
-        """Further arguments of `FeatureMap.encode`."""
-        return given.to_map
+    def _outputs(self, Y: Any, X: Any) -> Any:
+        """The outputs of such examples in the form that the structure takes."""
+        return Y
 
-    def _to_structure(self, given: Given, X: Any, outputs: Any) -> Mapping[str, Any]:
-        """Further arguments of `Structure.bind`; X is what the inputs made of the examples."""
-        return given.to_structure
+    def _completed(self, examples: Examples, outputs: Any) -> Examples:
+        """Examples with all that feature map and structure need of them, after the features have encoded them."""
+        return examples
 
-    def _no_examples(self, feature_map: Any) -> Given:
-        """An empty list of examples for a model with these features."""
-        return Given([])
+    def _finished(self, examples: Examples, outputs: Sequence[Any], owners: Sequence[int]) -> Any:
+        """Decoded outputs as users get them; output k belongs to example owners[k]."""
+        return outputs
+
+    def _no_examples(self, feature_map: Any) -> Examples:
+        """An empty list of examples for a model with this feature map."""
+        return Examples([])
 
     def _check_parameters(self) -> Any:
-        """Refuse wrong parameters, except for those of the learning, which prediction does not need."""
+        """Refuse wrong parameters, except for the learner, which prediction does not need."""
         check_options(self)
+        if self.loss is not None:
+            loss_named(self.loss)
 
     # ---- making a model ----------------------------------------------------------------------------------------------
 
@@ -138,7 +143,9 @@ class StructuredModel(SavedModel):
         self.metadata_ = {}
         self._n_left_out = 0
 
-    def _set_model(self, outputs: Outputs, feature_map: FeatureMap, features: Features | None, w: Weights) -> None:
+    def _set_model(
+        self, outputs: Outputs, feature_map: FeatureMap[Any, Any], features: Features | None, w: Weights
+    ) -> None:
         """Set what was learned here or read from a file."""
         self.outputs_, self.map_, self.features_ = outputs, feature_map, features
         if hasattr(outputs, "classes"):
@@ -167,16 +174,16 @@ class StructuredModel(SavedModel):
 
     # ---- using a model -----------------------------------------------------------------------------------------------
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: Any, **extras: Any) -> Any:
         """Predict the best output of every example.
 
         Parameters
         ----------
         X : as in `fit`.
         """
-        return self._predict(Given(X))
+        return self._predict(self._examples("predict", X, extras))
 
-    def predict_marginals(self, X: Any) -> Any:
+    def predict_marginals(self, X: Any, **extras: Any) -> Any:
         """Compute the probabilities of the parts of every example.
 
         The model is p(y) ~ exp(beta <theta, y>) with the loss's beta, or with 1 if that is infinite.
@@ -185,9 +192,9 @@ class StructuredModel(SavedModel):
         ----------
         X : as in `fit`.
         """
-        return self._predict_marginals(Given(X))
+        return self._predict_marginals(self._examples("predict_marginals", X, extras))
 
-    def predict_kbest(self, X: Any, k: int = 10) -> list[list[tuple[float, Any]]]:
+    def predict_kbest(self, X: Any, k: int = 10, **extras: Any) -> list[list[tuple[float, Any]]]:
         """Predict the k best outputs of every example, best first, each with its score.
 
         Examples with fewer than k outputs get all of them.
@@ -197,9 +204,9 @@ class StructuredModel(SavedModel):
         X : as in `fit`.
         k : the number of outputs.
         """
-        return self._predict_kbest(Given(X), k)
+        return self._predict_kbest(self._examples("predict_kbest", X, extras), k)
 
-    def sample(self, X: Any, n: int = 1, random_state: int = 0) -> list[list[Any]]:
+    def sample(self, X: Any, n: int = 1, random_state: int = 0, **extras: Any) -> list[list[Any]]:
         """Draw n outputs of every example from the model.
 
         Parameters
@@ -208,70 +215,86 @@ class StructuredModel(SavedModel):
         n : the number of outputs.
         random_state : the seed of the random numbers; the same seed draws the same outputs.
         """
-        return self._sample(Given(X), n, random_state)
+        return self._sample(self._examples("sample", X, extras), n, random_state)
 
-    def score(self, X: Any, y: Any) -> float:
+    def score(self, X: Any, y: Any, **extras: Any) -> float:
         """Compute the score of the predictions for these examples.
 
         Parameters
         ----------
         X, y : as in `fit`.
         """
-        return self._score(y, self.predict(X), self.outputs_)
+        examples = self._examples("score", X, extras)
+        predicted = self._predict(examples)
+        return self._score(self._outputs(y, examples.X), predicted, self.outputs_)
 
-    def _predict(self, given: Given) -> Any:
-        return self._bind(given).best(self._weights(), self._threads())
+    def _examples(self, method: str, X: Any, extras: Mapping[str, Any], Y: Any = None) -> Examples:
+        """The arguments of a method; those that are None were not given."""
+        known = {each.name for each in self.extras if method in each.methods}
+        for name in extras:
+            if name not in known:
+                raise TypeError(f"{type(self).__name__}.{method}() got an unexpected keyword argument {name!r}")
+        return Examples(X, Y, {name: value for name, value in extras.items() if value is not None})
 
-    def _predict_marginals(self, given: Given) -> Any:
-        bound = self._bind(given)
+    def _predict(self, examples: Examples) -> Any:
+        bound = self._bind(examples)
+        return self._finished(bound.examples, bound.best(self._weights(), self._threads()), range(bound.problem.size))
+
+    def _predict_marginals(self, examples: Examples) -> Any:
+        bound = self._bind(examples)
         _check_offer(bound, "logsum", "predict_marginals")
         begin, _, mu = _core.marginals_all(bound.problem, self._weights(), self._temperature(), self._threads())
         return bound.present(begin, mu)
 
-    def _predict_kbest(self, given: Given, k: int) -> list[list[tuple[float, Any]]]:
+    def _predict_kbest(self, examples: Examples, k: int) -> list[list[tuple[float, Any]]]:
         k = whole("k", k, 1, 2**31 - 1)
-        bound = self._bind(given)
+        bound = self._bind(examples)
         _check_offer(bound, "kbest", "predict_kbest")
         begin, values, part_begin, parts = _core.kbest_all(bound.problem, self._weights(), k, self._threads())
-        outputs = bound.decode(part_begin, parts, np.repeat(np.arange(bound.problem.size), begin[1:] - begin[:-1]))
+        owners = np.repeat(np.arange(bound.problem.size), begin[1:] - begin[:-1])
+        outputs = self._finished(bound.examples, bound.decode(part_begin, parts, owners), owners.tolist())
         scored = list(zip(values.tolist(), outputs, strict=True))
         return [scored[first:last] for first, last in pairwise(begin.tolist())]
 
-    def _sample(self, given: Given, n: int, random_state: int) -> list[list[Any]]:
+    def _sample(self, examples: Examples, n: int, random_state: int) -> list[list[Any]]:
         n, random_state = whole("n", n, 1, 2**31 - 1), whole("random_state", random_state, 0, 2**63 - 1)
-        bound = self._bind(given)
+        bound = self._bind(examples)
         _check_offer(bound, "sample", "sample")
         begin, parts = _core.sample_all(
             bound.problem, self._weights(), self._temperature(), n, random_state, self._threads()
         )
-        outputs = bound.decode(begin, parts, np.repeat(np.arange(bound.problem.size), n))
+        owners = np.repeat(np.arange(bound.problem.size), n)
+        outputs = self._finished(bound.examples, bound.decode(begin, parts, owners), owners.tolist())
         return [list(outputs[first : first + n]) for first in range(0, len(outputs), n)]
 
-    def _bind(self, given: Given) -> Bound:
+    def _bind(self, examples: Examples) -> BoundProblem[Any, Any]:
         """New examples, bound with what the model has learned."""
         self._check_fitted()
-        raw = self._raw(given.X)
-        if raw is not given.X:
-            given = replace(given, X=raw)
-        return self._bound(given, self.outputs_, self.map_, self.features_)
+        examples.X = self._inputs(examples.X)
+        return self._bound(examples, self.outputs_, self.map_, self.features_)
 
-    def _bound(self, given: Given, outputs: Any, feature_map: FeatureMap, features: Features | None) -> Bound:
-        X = given.X if features is None else features.transform(given.X)
-        return bind(
-            self._structure(given),
-            feature_map,
-            X,
-            outputs=outputs,
-            to_map=self._to_map(given, features),
-            to_structure=self._to_structure(given, X, outputs),
-        )
+    def _bound(
+        self,
+        examples: Examples,
+        outputs: Any,
+        feature_map: FeatureMap[Any, Any],
+        features: Features | None,
+        costs: Cost | None = None,
+    ) -> BoundProblem[Any, Any]:
+        if features is not None and examples.encoded is None:
+            examples.encoded = features.transform(examples.X)
+        examples = self._completed(examples, outputs)
+        structure = self._structure(examples)
+        threads = self._threads() if examples.training else 1
+        return bind(structure, feature_map, examples, outputs=outputs, costs=costs, threads=threads)
 
     def _threads(self) -> int:
         return available_threads(self.n_jobs)
 
     def _temperature(self) -> float:
-        """The beta of the model's distribution."""
-        return 1.0
+        """The beta of the model's distribution: that of the loss, or 1 if that is infinite or if there is no loss."""
+        beta = inf if self.loss is None else loss_named(self.loss).beta
+        return beta if isfinite(beta) else 1.0
 
     def top_features(self, n: int = 10) -> dict[Any, Ranked]:
         """The n features with the largest weights, with these weights.
@@ -285,7 +308,7 @@ class StructuredModel(SavedModel):
         n : the number of features.
         """
         self._check_fitted()
-        columns = self._structure(Given([])).part_names(self.outputs_)
+        columns = self._structure(Examples([])).part_names(self.outputs_)
         found: dict[Any, Ranked] = self.map_.top(self._weights(), columns, whole("n", n, 1, 2**31 - 1))
         if self.features_ is None or not hasattr(self.features_, "column_names"):
             return found
@@ -293,13 +316,66 @@ class StructuredModel(SavedModel):
         return {column: [(names[k], weight) for k, weight in ranked] for column, ranked in found.items()}
 
     def without_features(self) -> Self:
-        """The same model without its inputs, which takes attributes instead of raw examples."""
+        """The same model without its features, which takes attributes instead of raw examples."""
         self._check_fitted()
-        model = copy(self)
-        model.features = model.features_ = None
+        parameters = {
+            **{name: getattr(self, name) for name in inspect.signature(type(self)).parameters},
+            "features": None,
+        }
+        model = type(self)(**parameters)
+        vars(model).update({name: value for name, value in vars(self).items() if name not in parameters})
+        model.features_ = None
         return model
 
+    def estimator(self) -> Any:
+        """The estimator of this model, which can also learn; it has the same weights.
+
+        >>> from margrave import SequenceTagger, load
+        >>> SequenceTagger().fit([[["a"]], [["b"]]], [["A"], ["B"]]).save("tagger.margrave")
+        >>> load("tagger.margrave").estimator()
+        SequenceTagger()
+        """
+        kind = estimator_named(self.saved_as)
+        if kind is None:
+            raise MargraveError(f"this Margrave has no {self.saved_as}: import the module that defines it.")
+        if isinstance(self, kind):
+            return self
+        made: Any = kind(**{name: getattr(self, name) for name in inspect.signature(kind).parameters})
+        vars(made).update(vars(self))
+        return made
+
+    def __repr__(self) -> str:
+        """The estimator that learned it, and its size."""
+        size = f"{self.n_weights_:,} weights" if hasattr(self, "coef_") else "not fitted"
+        return f"<model of a {self.saved_as}, {size}>"
+
+    # Only estimators learn. scikit-learn asks for these before it clones an estimator.
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Refuse: a model that was loaded does not learn."""
+        raise MargraveError(_NO_ESTIMATOR)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Refuse: only estimators have parameters that scikit-learn can change."""
+        raise MargraveError(_NO_ESTIMATOR)
+
+    def __sklearn_tags__(self) -> Any:
+        raise MargraveError(_NO_ESTIMATOR)
+
     # ---- model files -------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def load(cls, path: str | PathLike[str], *, mmap: bool = False) -> Self:
+        """Load what `save` wrote as an object of this class, such as an estimator that can also learn.
+
+        Parameters
+        ----------
+        path, mmap : as in `margrave.load`.
+        """
+        header, arrays = model_file.read(path, mapped=flag("mmap", mmap))
+        if header.get("estimator") != cls.saved_as:
+            raise DataError(path, None, f"it contains a {header.get('estimator')}, not a {cls.saved_as}.")
+        return model_of(path, cls, header, arrays)
 
     def _stored_parameters(self) -> dict[str, Any]:
         """The parameters of the constructor that are saved."""
@@ -336,7 +412,7 @@ class StructuredModel(SavedModel):
             feature_map, weights = feature_map.without_zeros(weights)
         arrays: dict[str, NDArray[Any]] = {}
         header: dict[str, object] = {
-            "estimator": type(self).__name__,
+            "estimator": self.saved_as,
             "parameters": {name: pack(value, arrays, name) for name, value in self._stored_parameters().items()},
             "features": pack(self.features_, arrays, "features_"),
             "outputs": pack(self.outputs_, arrays, "outputs_"),
@@ -366,7 +442,7 @@ class StructuredModel(SavedModel):
     def _unpacked_more(name: str, stored: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
         match stored:
             case {"kind": "estimator", "header": {"estimator": str(kind)} as header}:
-                found = SavedModel.registered.get(kind)
+                found = model_named(kind)
                 if found is None:
                     raise MargraveError(f"it contains a {kind}, which is unknown here.")
                 own = {
@@ -405,6 +481,7 @@ class StructuredModel(SavedModel):
             raise MargraveError("its weights must be finite.")
         for name in cls._more:
             setattr(model, name, cls._unpacked_more(name, header["more"][name], arrays))
+        model.outputs_, model.map_, model.features_ = outputs, feature_map, features
         empty = model._bound(model._no_examples(feature_map), outputs, feature_map, None)
         if len(weights) != empty.problem.dim:
             raise MargraveError(f"it has {len(weights)} weights, and needs {empty.problem.dim}.")
@@ -420,12 +497,13 @@ class StructuredModel(SavedModel):
             check_is_fitted(self, "coef_")
 
 
-def _check_offer(bound: Bound, what: str, verb: str) -> None:
+def _check_offer(bound: BoundProblem[Any, Any], what: str, verb: str) -> None:
     """Refuse a method that the structure does not support."""
     if what not in bound.problem.offers:
         other = getattr(bound.structure, "inference", "exact") != "exact"
-        remedy = ": use inference='exact'" if other else ""
-        raise MargraveError(f"{verb} needs '{what}', which {type(bound.structure).__name__} does not offer{remedy}.")
+        remedy = Message(": use ", setting(inference="exact")) if other else ""
+        offered = f"{verb} needs '{what}', which {type(bound.structure).__name__} does not offer"
+        raise MargraveError(offered, remedy, ".")
 
 
 def token_table(feature_map: Any) -> FeatureTable | None:
@@ -433,3 +511,9 @@ def token_table(feature_map: Any) -> FeatureTable | None:
     for name in ("tokens", "table", "kernel"):
         feature_map = getattr(feature_map, name, feature_map)
     return feature_map if isinstance(feature_map, FeatureTable) else None
+
+
+def check_choice(name: str, value: Any, valid: Sequence[Any]) -> None:
+    """Refuse a value that is not valid."""
+    if value not in valid:
+        raise unknown(name, value, [*map(str, valid)])

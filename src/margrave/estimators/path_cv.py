@@ -16,6 +16,7 @@ from sklearn.utils import _safe_indexing, get_tags
 from margrave.checks import real, whole
 from margrave.errors import MargraveError, unknown
 from margrave.estimators.base import StructuredEstimator, check_path
+from margrave.examples import Examples
 from margrave.learners import Checkpoint, Ended
 from margrave.learners.checkpoint import as_checkpoint
 
@@ -98,7 +99,7 @@ class PathCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             Scores use those that the estimator's `score` takes, except for `sample_weight`, which they ignore.
         """
         Cs = sorted(set(check_path(self.Cs)))
-        self._at(Cs[0])._settings()
+        self._at(Cs[0])._settings(Examples(X, y))
         checkpoint = as_checkpoint(checkpoint)  # which is checked before any work is done
         columns = {name: column for name, column in columns.items() if column is not None}
         n = _check_columns({"y": y, "X": X, **columns})
@@ -113,7 +114,7 @@ class PathCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
                     raise KeyboardInterrupt
                 scores.append([score(model, X_test, y_test, of_test) for model in path])
             except MargraveError as error:
-                raise MargraveError(f"fold {k}: {error}") from None
+                raise MargraveError(f"fold {k}: ", error.message) from None
         if not scores:
             raise MargraveError("cv must have at least one fold.")
         mean = np.mean(scores, axis=0)

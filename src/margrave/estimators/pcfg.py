@@ -1,21 +1,20 @@
-"""Probabilistic context-free grammars, estimated by counting: the generative baseline of 003, section 5.4."""
+"""Probabilistic context-free grammars, estimated by counting: a generative baseline."""
 
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from margrave.binding import bind
-from margrave.estimators.constituency_parser import ConstituencyModel
 from margrave.estimators.estimator import Estimator
-from margrave.estimators.model import Given, Origin
+from margrave.estimators.model import Origin
+from margrave.estimators.models.pcfg import PCFGModel
+from margrave.examples import Examples
 from margrave.maps import SpanMap
-from margrave.settings.constituency_parser import PCFGSettings
-from margrave.structures.constituents import ContextFreeTree
 from margrave.structures.grammar import Grammar
 
 
-class PCFG(PCFGSettings, ConstituencyModel, Estimator):
+class PCFG(Estimator, PCFGModel):
     """A probabilistic context-free grammar: the probability of a rule is its share among the rules of its symbol.
 
     It is decoded like the grammars of `ConstituencyParser`, whose weights are then log probabilities. Only the unary
@@ -34,11 +33,6 @@ class PCFG(PCFGSettings, ConstituencyModel, Estimator):
     (S (NP (N N)) (VP (V V) (NP (N N))))
     """
 
-    features = None
-    _more: ClassVar[tuple[str, ...]] = ("n_long_",)
-
-    n_long_: int
-
     def fit(self, X: Any, y: Any = None) -> Self:
         """Count the rules of trees.
 
@@ -49,23 +43,16 @@ class PCFG(PCFGSettings, ConstituencyModel, Estimator):
         """
         self._check_parameters()
         sentences, trees, short = self._short_trees(self.sentences_of(y) if X is None else X, y)
-        sentences, trees = [sentences[i] for i in short], [trees[i] for i in short]
-        structure = self._structure(Given([]))
-        outputs = structure.learn(trees)
+        examples = Examples(sentences, trees, training=True).some(short)
+        structure = self._structure(examples)
+        outputs = structure.learn(examples.Y)
         outputs.check()
         rules = SpanMap(0, outputs.compiled.rule_names())
-        bind(structure, rules, sentences, trees, outputs=outputs, to_structure={"sentences": sentences})
+        bind(structure, rules, examples, outputs=outputs)
         self.n_long_ = len(y) - len(short)
         self._set_origin(Origin("rules are counted"))
         self._set_model(outputs, rules, None, log_probabilities(outputs, self.smoothing))
         return self
-
-    def _structure(self, given: Given) -> ContextFreeTree:
-        return ContextFreeTree(False, self.binarise, self.horizontal, self.vertical, self.terminals, self.rare)
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        self._structure(Given([]))
 
 
 def log_probabilities(grammar: Grammar, smoothing: float) -> NDArray[np.float64]:

@@ -1,29 +1,24 @@
 """Classification with features of classes: taxonomies, descriptions, similarities (003, sections 4.2 and 5.1)."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from margrave.data.taxonomy import as_taxonomy
 from margrave.errors import MargraveError
-from margrave.estimators.base import Training, check_choice
+from margrave.estimators.base import Training
 from margrave.estimators.linear_classifier import LinearClassifier
-from margrave.estimators.model import Given
+from margrave.estimators.models.taxonomy_classifier import TaxonomyModel
+from margrave.examples import Examples
 from margrave.losses import Cost, Hamming, LossFamily, Matrix, Tree, cost_named
 from margrave.maps import OutputMap, table_named
 from margrave.maps.outputs import OutputMatrix, class_ancestors, class_similarity, class_words, side_by_side
-from margrave.settings.classifiers import TaxonomySettings
 from margrave.structures.base import Labels
 
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
 
-_COSTS = ("tree", "zero-one")
-
-
-class TaxonomyClassifier(TaxonomySettings, LinearClassifier):
+class TaxonomyClassifier(TaxonomyModel, LinearClassifier):
     """Predicts a class with one weight vector per output feature instead of one per class, so that classes share them.
 
     The output features of taxonomy, descriptions and similarity are combined. Without any of them, this is a
@@ -40,32 +35,6 @@ class TaxonomyClassifier(TaxonomySettings, LinearClassifier):
     array(['pet.dog'], dtype='<U9')
     """
 
-    map_: OutputMap
-
-    @property
-    def output_matrix_(self) -> "csr_array":
-        """The output features of each class: (classes, output features)."""
-        self._check_fitted()
-        return self.map_.described.matrix
-
-    @property
-    def output_features_(self) -> list[Any]:
-        """The names of the output features: nodes, words, eigenvectors."""
-        self._check_fitted()
-        return self.map_.described.names
-
-    def _check_parameters(self) -> LossFamily:
-        loss = super()._check_parameters()
-        if not isinstance(loss.cost, str) or loss.cost != "hamming":
-            raise MargraveError(
-                "the cost of a TaxonomyClassifier is a parameter: pass cost=, and a loss without a cost."
-            )
-        if isinstance(self.cost, str):
-            check_choice("cost", self.cost, _COSTS)
-        if self.node_weights is not None and self.taxonomy is None and self.similarity is not None:
-            raise MargraveError("node_weights are weights of the nodes of a taxonomy: pass taxonomy= too.")
-        return loss
-
     def _map(self, outputs: Labels) -> OutputMap:
         """A table of the output features of the examples' classes; the other classes are added after learning."""
         everything = self._all_classes(outputs).classes.tolist()
@@ -73,7 +42,7 @@ class TaxonomyClassifier(TaxonomySettings, LinearClassifier):
         described = self._described(everything)
         return OutputMap(table_named(self.weights, self.kernel), OutputMatrix(described.matrix[known], described.names))
 
-    def _costs(self, loss: LossFamily, outputs: Labels, given: Given) -> Cost:
+    def _costs(self, loss: LossFamily, outputs: Labels, examples: Examples) -> Cost:
         everything = self._all_classes(outputs).classes.tolist()
         if isinstance(self.cost, str) and self.cost == "tree":
             return Tree(as_taxonomy(self.taxonomy, everything))

@@ -38,7 +38,7 @@ from itertools import product
 from typing import Any, NamedTuple, Self
 
 from margrave import _core
-from margrave.errors import MargraveError, unknown
+from margrave.errors import MargraveError, quoted, unknown
 from margrave.features.base import MOST_VALUES, ColumnTemplates, Row
 from margrave.features.templates import FUNCTIONS, function_results
 
@@ -256,16 +256,17 @@ def _parse(template: str) -> tuple[_Term, ...]:
         match = _TERM.fullmatch(text)
         if match is None:
             raise MargraveError(
-                f"bad template {template!r}: expected terms like h[0], w[1]+1.lower, between[1] or way joined by |."
+                f"bad template {quoted(template)}: expected terms like h[0], w[1]+1.lower, between[1] or way, joined "
+                "by |."
             )
         what, column, offset, function = match.groups()
         if function is not None and function != _EACH and function not in FUNCTIONS:
             raise unknown("template function", function, [*FUNCTIONS, _EACH])
         if what == "between" and (offset or (function or "").startswith((_EACH, "prefix", "suffix"))):
-            raise MargraveError(f"bad template {template!r}: {text} must have one value for every word between.")
+            raise MargraveError(f"bad template {quoted(template)}: {text} must have one value for every word between.")
         terms.append(_Term(what, int(column), int(offset or 0), function or ""))
     if len({term.what for term in terms} & {"s", "g", "c", "label"}) > 1:
-        raise MargraveError(f"bad template {template!r}: it can have only one of s, g, c and label.")
+        raise MargraveError(f"bad template {quoted(template)}: it can have only one of s, g, c and label.")
     return tuple(terms)
 
 

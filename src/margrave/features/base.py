@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from margrave import _core
 from margrave.checks import whole
-from margrave.errors import MargraveError, counted
+from margrave.errors import MargraveError, counted, quoted
 from margrave.stored import Stored
 
 Row = Sequence[str]  # the columns of one token
@@ -53,10 +53,10 @@ class Lazy:
 
     features: Any
     rows: Sequence[Row]
-    units: int
+    size: int
 
     def __len__(self) -> int:
-        return self.units
+        return self.size
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.features.attributes(self.rows))
@@ -80,7 +80,7 @@ class ColumnTemplates(Features):
         self.templates = tuple(templates)
         for i, template in enumerate(self.templates):
             if template in self.templates[:i]:
-                raise MargraveError(f"template {template!r} is given twice.")
+                raise MargraveError(f"template {quoted(template)} is given twice.")
         self._terms = {template: self._parse(template) for template in self.templates}
 
     def _parse(self, template: str) -> tuple[Any, ...]:
@@ -184,10 +184,12 @@ class ColumnTemplates(Features):
 def _check_sentences(X: Any) -> None:
     """Refuse anything that is not a list of sentences, each of which is a list of rows of columns."""
     if isinstance(X, str | bytes) or not hasattr(X, "__len__"):
-        raise MargraveError(f"X must be a list of sentences, not {type(X).__name__}.")
+        raise MargraveError(f"X must be a list of sentences, each a list of rows, not {type(X).__name__}.")
     for i, rows in enumerate(X):
         if isinstance(rows, str | bytes) or not hasattr(rows, "__len__"):
-            raise MargraveError(f"example {i}: a sentence must be a list of rows, not {type(rows).__name__}.")
+            raise MargraveError(
+                f"example {i}: a sentence must be a list of rows, not {type(rows).__name__}: did you mean [X]?"
+            )
         if any(isinstance(row, str) for row in rows):
             raise MargraveError(
                 f"example {i}: a token is a sequence of columns, not a string: write ['dog'] for 'dog'."

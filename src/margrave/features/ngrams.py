@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from margrave.checks import flag, whole
-from margrave.errors import MargraveError
+from margrave.errors import MargraveError, quoted
 from margrave.features.base import Features
 from margrave.metrics.translation import ngrams, split
 
@@ -105,7 +105,9 @@ def ngram_indicators(
     kept = frozenset(names)
     for name in kept:
         if not isinstance(name, str) or not name.startswith(_PREFIX):
-            raise MargraveError(f"{name!r} is not the name of an n-gram, which must begin with {_PREFIX!r}.")
+            raise MargraveError(
+                f"{quoted(name)} is not the name of an n-gram, which must begin with {quoted(_PREFIX)}."
+            )
     orders = sorted({name.count(" ") + 1 for name in kept})
     if features is not None:
         _check_alike(hypotheses, features)
@@ -129,7 +131,7 @@ def _names(text: str, where: str, orders: Collection[int]) -> dict[str, None]:
 
 def _checked_orders(orders: Collection[int]) -> list[int]:
     if not isinstance(orders, Collection) or len(orders) == 0:
-        raise MargraveError(f"orders must be a collection of whole numbers, and it is {orders!r}.")
+        raise MargraveError(f"orders must be a collection of whole numbers, and it is {quoted(orders)}.")
     return sorted({whole("an order of n-grams", n, 1, 100) for n in orders})
 
 

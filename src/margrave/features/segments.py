@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from margrave import _core
 from margrave.checks import whole
-from margrave.errors import MargraveError, unknown
+from margrave.errors import MargraveError, quoted, unknown
 from margrave.features.base import Features
 from margrave.features.templates import FUNCTIONS
 
@@ -91,8 +91,8 @@ class SegmentTemplates(Features):
         bad = kind not in _KINDS or (kind == "ngram") != bool(n) or (kind == "length" and function)
         if bad:
             raise MargraveError(
-                f"bad template {template!r}: expected string, length, first, last, before, after or ngram2, and all "
-                "but length may be followed by .lower or another function."
+                f"bad template {quoted(template)}: expected string, length, first, last, before, after or ngram2, and "
+                "all but length may be followed by .lower or another function."
             )
         if function is not None and function not in FUNCTIONS:
             raise unknown("template function", function, FUNCTIONS)
@@ -166,10 +166,10 @@ class SegmentTemplates(Features):
 
 def _phrases(name: Any, phrases: Any) -> list[str]:
     if isinstance(phrases, str) or not hasattr(phrases, "__iter__"):
-        raise MargraveError(f"the dictionary {name!r} must be a list of phrases, not {type(phrases).__name__}.")
+        raise MargraveError(f"the dictionary {quoted(name)} must be a list of phrases, not {type(phrases).__name__}.")
     found = []
     for phrase in phrases:
         if not isinstance(phrase, str):
-            raise MargraveError(f"the dictionary {name!r} has a phrase that is not a text: {phrase!r}.")
+            raise MargraveError(f"the dictionary {quoted(name)} has a phrase that is not a text: {quoted(phrase)}.")
         found.append(phrase)
     return sorted(set(found))

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from margrave.data.candidates import Candidates
-from margrave.errors import MargraveError
+from margrave.errors import MargraveError, quoted
 from margrave.features.base import Features
 
 LETTERS = "letters"  # the column that every sequence has
@@ -57,7 +57,7 @@ def sequence_columns(sequence: Any, where: str) -> dict[str, Any]:
         raise MargraveError(f"{where} is empty.")
     for name, column in columns.items():
         if len(column) != n:
-            raise MargraveError(f"{where}: column {name!r} has {len(column)} entries for {n} letters.")
+            raise MargraveError(f"{where}: column {quoted(name)} has {len(column)} entries for {n} letters.")
     return columns
 
 
@@ -124,7 +124,9 @@ class Sequences(Features):
             for name, column in columns.items():
                 if isinstance(column, np.ndarray) and column.ndim == 2 and name != LETTERS:
                     if seen.setdefault(name, column.shape[1]) != column.shape[1]:
-                        raise MargraveError(f"{where}: column {name!r} has {column.shape[1]} numbers per position.")
+                        raise MargraveError(
+                            f"{where}: column {quoted(name)} has {column.shape[1]} numbers per position."
+                        )
                     continue
                 of_lists = not isinstance(column, str) and not isinstance(column[0], str)
                 if name == LETTERS:
@@ -133,7 +135,7 @@ class Sequences(Features):
                     single = not of_lists
                 values = seen.setdefault(name, set())
                 if not isinstance(values, set):
-                    raise MargraveError(f"{where}: column {name!r} must have rows of numbers, as in the others.")
+                    raise MargraveError(f"{where}: column {quoted(name)} must have rows of numbers, as in the others.")
                 values.update(*map(_attributes, column) if of_lists else (column,))
         if not seen:
             raise MargraveError("there are no sequences.")
@@ -170,7 +172,7 @@ class Sequences(Features):
         if isinstance(values, int):
             rows = np.asarray(column, dtype=np.float64)
             if rows.ndim != 2 or rows.shape[1] != values or not np.isfinite(rows).all():
-                raise MargraveError(f"{where}: column {name!r} must have {values} finite numbers per position.")
+                raise MargraveError(f"{where}: column {quoted(name)} must have {values} finite numbers per position.")
             return rows
         number = self._numbers(name)
         if name == LETTERS and not self.views.single:
@@ -179,7 +181,7 @@ class Sequences(Features):
             for k, letter in enumerate(column):
                 if letter not in number:
                     raise MargraveError(
-                        f"{where}, position {k}: the letter {letter!r} is not in the alphabet ({_shown(values)})."
+                        f"{where}, position {k}: the letter {quoted(letter)} is not in the alphabet ({_shown(values)})."
                     )
             return np.array([number[letter] for letter in column], dtype=np.int32)
         return [[number[value]] if value in number else [] for value in column]
@@ -200,7 +202,7 @@ def _attributes(token: Any) -> list[str]:
         return [token]
     found = list(token) if isinstance(token, Iterable) else []
     if not all(isinstance(a, str) for a in found) or not isinstance(token, Iterable):
-        raise MargraveError(f"a token must be a text or a list of attribute strings, not {token!r}.")
+        raise MargraveError(f"a token must be a text or a list of attribute strings, not {quoted(token)}.")
     return found
 
 

@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 from margrave import _core
-from margrave.errors import MargraveError, unknown
+from margrave.errors import MargraveError, quoted, unknown
 from margrave.features.base import MOST_VALUES, ColumnTemplates, Row
 from margrave.features.templates import FUNCTIONS, function_results
 
@@ -133,15 +133,17 @@ def _parse(template: str) -> tuple[_Term, ...]:
         match = _TERM.fullmatch(text)
         if match is None:
             raise MargraveError(
-                f"bad template {template!r}: expected terms like first[0], last[1]+1.lower, inside[1] or length joined "
-                "by |."
+                f"bad template {quoted(template)}: expected terms like first[0], last[1]+1.lower, inside[1] or length, "
+                "joined by |."
             )
         what, column, offset, function = match.groups()
         if function is not None and function not in FUNCTIONS:
             raise unknown("template function", function, FUNCTIONS)
         if what == "inside":
             if offset or (function or "").startswith(("prefix", "suffix")):
-                raise MargraveError(f"bad template {template!r}: {text} must have one value for every word inside.")
+                raise MargraveError(
+                    f"bad template {quoted(template)}: {text} must have one value for every word inside."
+                )
             terms.append(_Term("between", int(column), 0, function or ""))
             continue
         place, more = _PLACES[what]

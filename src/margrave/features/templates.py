@@ -34,7 +34,7 @@ from os import PathLike
 from typing import Any, NamedTuple
 
 from margrave import _core
-from margrave.errors import DataError, MargraveError, unknown
+from margrave.errors import DataError, MargraveError, quoted, unknown
 from margrave.features.base import MOST_VALUES, ColumnTemplates
 
 
@@ -111,7 +111,7 @@ class Templates(ColumnTemplates):
             for template, terms in self._terms.items():
                 if len(row) < _n_columns(terms):
                     raise MargraveError(
-                        f"template {template!r} needs {_n_columns(terms)} columns, "
+                        f"template {quoted(template)} needs {_n_columns(terms)} columns, "
                         f"but token {number} of the sentence, {list(row)}, has {len(row)}."
                     )
 
@@ -129,7 +129,7 @@ def read_templates(path: str | PathLike[str]) -> Templates:
             for number, line in enumerate(file, 1):
                 template = line.partition("#")[0].strip()
                 if template in lines:
-                    raise DataError(path, number, f"template {template!r} is on line {lines[template]} already.")
+                    raise DataError(path, number, f"template {quoted(template)} is on line {lines[template]} already.")
                 if template:
                     lines[template] = number
     except OSError as error:
@@ -241,7 +241,7 @@ def _parse(template: str) -> tuple[_Term, ...]:
         match = _TERM.fullmatch(text)
         if match is None:
             raise MargraveError(
-                f"bad template {template!r}: expected begin, end, or terms like 0[-1] or 0[0].lower joined by |."
+                f"bad template {quoted(template)}: expected begin, end, or terms like 0[-1] or 0[0].lower joined by |."
             )
         column, offset, function = match.groups()
         if function is not None and function not in FUNCTIONS:

@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from margrave.errors import DataError, MargraveError
+from margrave.errors import DataError, MargraveError, quoted
 from margrave.files.output import reason, replacing
 from margrave.memory import check_memory
 
@@ -129,7 +129,9 @@ def _portable(path: str | PathLike[str], name: str, array: NDArray[Any]) -> NDAr
     """The array in row-major order and little-endian; it is copied only if necessary."""
     dtype = array.dtype.newbyteorder("<")
     if dtype not in _DTYPE_NAMES:
-        raise DataError(path, None, f"array {name!r} of {array.dtype} cannot be stored (only real numbers and bool).")
+        raise DataError(
+            path, None, f"array {quoted(name)} of {array.dtype} cannot be stored (only real numbers and bool)."
+        )
     if name == "__metadata__":
         raise DataError(path, None, "no array can be named '__metadata__'.")
     return np.asarray(array, dtype, order="C")
@@ -240,7 +242,7 @@ def _views(
     for begin, end, name in extents:
         if begin != expected:
             how = "overlaps" if begin < expected else "leaves a gap after"
-            raise DataError(path, None, f"damaged: array {name!r} {how} the one before it.")
+            raise DataError(path, None, f"damaged: array {quoted(name)} {how} the one before it.")
         expected = end
     if start + expected > len(content):
         raise DataError(path, None, f"truncated: {len(content)} of {start + expected} bytes.")
@@ -263,7 +265,7 @@ def _entry(path: str | PathLike[str], name: str, entry: object) -> tuple[np.dtyp
             whole = all(type(number) is int and number >= 0 for number in (*shape, begin, end))
             if dtype is not None and whole and end - begin == math.prod(shape) * dtype.itemsize:
                 return dtype, shape, begin, end
-    raise DataError(path, None, f"damaged: array {name!r} has no valid dtype, shape and offsets.")
+    raise DataError(path, None, f"damaged: array {quoted(name)} has no valid dtype, shape and offsets.")
 
 
 def _verify(path: str | PathLike[str], content: memoryview, start: int, checksum: object) -> None:

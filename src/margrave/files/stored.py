@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave.errors import MargraveError
-from margrave.stored import KINDS, Stored, UnknownClassError
+from margrave.stored import Stored, UnknownClassError, kind_named
 
 Arrays = dict[str, NDArray[Any]]  # the arrays of a file, by name
 
@@ -75,14 +75,16 @@ def unpack(stored: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
             return {unpack(item, arrays) for item in items}
         case {"kind": "mapping", "items": list(items)}:
             return {unpack(key, arrays): unpack(item, arrays) for key, item in items}
-        case {"kind": str(kind), "name": str(name), "settings": dict(settings), "state": dict(state)} if kind in KINDS:
-            found: type[Stored] | None = KINDS[kind].find(name)
+        case {"kind": str(kind), "name": str(name), "settings": dict(settings), "state": dict(state)} if (
+            base := kind_named(kind)
+        ):
+            found: type[Stored] | None = base.find(name)
             if found is None:
-                return KINDS[kind].missing(name)
+                return base.missing(name)
             value = found.from_settings({k: unpack(v, arrays) for k, v in settings.items()})
             value.restore({k: unpack(v, arrays) for k, v in state.items()})
             return value
-    raise MargraveError(f"it holds {str(stored)[:60]!r}, which is not valid in a model file.")
+    raise MargraveError(f"it contains {str(stored)[:60]!r}, which is not valid in a model file.")
 
 
 def import_modules(package: ModuleType | str) -> None:

@@ -12,11 +12,12 @@ from margrave.learners.cccp import CCCP
 from margrave.learners.cutting_plane import CuttingPlane
 from margrave.learners.eg import EG
 from margrave.learners.lbfgs import LBFGS
-from margrave.learners.objective import Objective, available_threads
+from margrave.learners.objective import Objective
 from margrave.learners.perceptron import AveragedPerceptron
 from margrave.learners.run import Solution
 from margrave.learners.sgd import SGD
 from margrave.losses import LossFamily
+from margrave.threads import available_threads
 
 # Any learner is fast on problems with fewer parts, and L-BFGS is the most robust to a large C and a small tol.
 _FEWEST_PARTS = 50_000

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from typing import Any, ClassVar
 
 from margrave import _core
-from margrave.errors import MargraveError, unknown
+from margrave.errors import MargraveError, setting, unknown
 from margrave.files.stored import import_modules
 from margrave.learners.checks import OFFERS, check
 from margrave.learners.objective import Objective, Step
@@ -40,6 +40,8 @@ class Learner(Stored, kind="learner"):
         for word in cls.offers:
             if word not in OFFERS:
                 raise TypeError(f"{cls.__qualname__}.offers: {unknown('word', word, OFFERS)}")
+        if isinstance(vars(cls).get("name"), str):
+            Learner.find(cls.name)  # Another learner of this name is registered first, so that this one is refused.
         super().__init_subclass__(**settings)
 
     def __post_init__(self) -> None:
@@ -124,7 +126,9 @@ class Learner(Stored, kind="learner"):
         objective : the objective with the other C.
         """
         raise MargraveError(
-            f"learner '{self.name}' cannot continue from one C to the next: use learner='eg', 'bcfw' or 'lbfgs'."
+            f"learner '{self.name}' cannot continue from one C to the next: use ",
+            setting(learner=("eg", "bcfw", "lbfgs")),
+            ".",
         )
 
     def one_pass(self, state: Any) -> Step:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
-from margrave.errors import MargraveError
+from margrave.errors import MargraveError, setting
 from margrave.learners.base import Learner
 from margrave.learners.checks import check_rule
 from margrave.learners.dual import (
@@ -73,8 +73,11 @@ class BCFW(Learner):
             check_rule("whole outputs", self, loss, problem)
         if loss.smooth and not problem.any_scores:
             raise MargraveError(
-                f"learner 'bcfw' needs distributions over parts with {loss.name}, and this problem has none: use "
-                "learner='lbfgs', or loss='hinge'."
+                f"learner 'bcfw' needs distributions over parts with {loss.name}, and this problem has none: use ",
+                setting(learner="lbfgs"),
+                ", or ",
+                setting(loss="hinge"),
+                ".",
             )
         if self.exact_entropy and not (loss.smooth and {"entropy", "untied"} <= set(problem.offers)):
             raise MargraveError(

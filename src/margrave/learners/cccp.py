@@ -16,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from margrave import _core
-from margrave.errors import MargraveError
+from margrave.errors import MargraveError, quoted
 from margrave.learners.base import Learner, learner_named
 from margrave.learners.checks import check_loss
 from margrave.learners.ended import Ended
@@ -51,7 +51,7 @@ class CCCP(Learner):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.inner, str | Learner):
-            raise MargraveError(f"the inner learner of cccp must be a name or a learner, not {self.inner!r}.")
+            raise MargraveError(f"the inner learner of cccp must be a name or a learner, not {quoted(self.inner)}.")
         if self.inner == self.name or isinstance(self.inner, CCCP):
             raise MargraveError("the inner learner of cccp must be another one.")
 

@@ -5,7 +5,7 @@ minimizing a convex loss of the family. Every word is explained here, next to it
 one learner is checked in that learner's `check`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf
 from numbers import Integral
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from margrave import _core
 from margrave.checks import real, whole
-from margrave.errors import MargraveError
+from margrave.errors import MargraveError, Message, Setting, quoted, setting
 from margrave.losses import LossFamily
 
 if TYPE_CHECKING:
@@ -45,7 +45,9 @@ def _jobs(n_jobs: Any) -> int:
 
 def _seed(random_state: Any) -> int:
     if not isinstance(random_state, Integral) or random_state < 0:
-        raise MargraveError(f"random_state must be a whole number that is not negative, and it is {random_state!r}.")
+        raise MargraveError(
+            f"random_state must be a whole number that is not negative, and it is {quoted(random_state)}."
+        )
     return int(random_state)
 
 
@@ -59,7 +61,7 @@ class Rule:
 
     meaning: str
     conflict: Callable[[LossFamily, Any], bool]
-    sentence: Callable[["Learner", LossFamily, Any], str]
+    sentence: Callable[["Learner", LossFamily, Any], Sequence[str | Setting]]  # the message without its full stop
     offered: bool = False
     of_loss: bool = True  # whether the loss alone decides; if not, the problem must be known
 
@@ -70,8 +72,10 @@ RULES = {
         "it minimizes differences of losses, which are not convex",
         lambda loss, _: not loss.convex and not (loss.latent and loss.smooth),
         lambda learner, loss, _: (
-            f"learner '{learner.name}' needs a convex loss, and {loss.name} is a difference of two: use "
-            "learner='cccp', or loss='hinge'."
+            f"learner '{learner.name}' needs a convex loss, and {loss.name} is a difference of two: use ",
+            setting(learner="cccp"),
+            ", or ",
+            setting(loss="hinge"),
         ),
         offered=True,
     ),
@@ -79,8 +83,8 @@ RULES = {
         "it minimizes losses over all good outputs that have a gradient everywhere, and are not convex",
         lambda loss, _: loss.latent and loss.smooth,
         lambda learner, loss, _: (
-            f"learner '{learner.name}' needs a convex loss, and {loss.name} is a difference of two: use learner='cccp' "
-            "or learner='lbfgs'."
+            f"learner '{learner.name}' needs a convex loss, and {loss.name} is a difference of two: use ",
+            setting(learner=("cccp", "lbfgs")),
         ),
         offered=True,
     ),
@@ -88,8 +92,10 @@ RULES = {
         "it minimizes differences of losses only",
         lambda loss, _: loss.convex,
         lambda learner, loss, _: (
-            f"learner '{learner.name}' is for differences of losses, and {loss.name} is convex: use "
-            f"learner='{'bcfw' if loss.smooth or loss.gamma > 0 else 'perceptron'}', or loss='ramp'."
+            f"learner '{learner.name}' is for differences of losses, and {loss.name} is convex: use ",
+            setting(learner="bcfw" if loss.smooth or loss.gamma > 0 else "perceptron"),
+            ", or ",
+            setting(loss="ramp"),
         ),
     ),
     "any rescaling": Rule(
@@ -98,7 +104,8 @@ RULES = {
         lambda loss, _: not loss.of_family,
         lambda learner, loss, _: (
             f"learner '{learner.name}' supports the hinge loss only with margin re-scaling and linear slack, and this "
-            f"is {loss.name}: use learner='cutting-plane'."
+            f"is {loss.name}: use ",
+            setting(learner="cutting-plane"),
         ),
         offered=True,
     ),
@@ -106,24 +113,30 @@ RULES = {
         "it needs a gradient everywhere",
         lambda loss, _: not loss.smooth,
         lambda learner, loss, _: (
-            f"learner '{learner.name}' needs a smooth loss, and {loss.name} has beta = inf: use learner='bcfw', or "
-            "loss='softmax-margin'."
+            f"learner '{learner.name}' needs a smooth loss, and {loss.name} has beta = inf: use ",
+            setting(learner="bcfw"),
+            ", or ",
+            setting(loss="softmax-margin"),
         ),
     ),
     "infinite beta": Rule(
         "it works on outputs, not on distributions",
         lambda loss, _: loss.smooth,
         lambda learner, loss, _: (
-            f"learner '{learner.name}' needs a loss with beta = inf, and {loss.name} has beta = {loss.beta:g}: use "
-            "learner='eg', or loss='hinge'."
+            f"learner '{learner.name}' needs a loss with beta = inf, and {loss.name} has beta = {loss.beta:g}: use ",
+            setting(learner="eg"),
+            ", or ",
+            setting(loss="hinge"),
         ),
     ),
     "perceptron loss": Rule(
         "it takes the loss with beta = inf and gamma = 0, whose regularized optimum is w = 0",
         lambda loss, _: not loss.smooth and loss.gamma == 0,
         lambda learner, loss, _: (
-            f"under the perceptron loss the regularized optimum is w = 0, so learner '{learner.name}' refuses it: use "
-            "learner='perceptron', or loss='hinge'."
+            f"under the perceptron loss the regularized optimum is w = 0, so learner '{learner.name}' refuses it: use ",
+            setting(learner="perceptron"),
+            ", or ",
+            setting(loss="hinge"),
         ),
         offered=True,
     ),
@@ -132,8 +145,9 @@ RULES = {
         lambda _, problem: not problem.euclidean,
         lambda learner, loss, problem: (
             f"learner '{learner.name}' needs weights with the Euclidean inner product, and those of a kernel have "
-            "another: use learner='bcfw', 'eg', 'smo', 'mira', 'cutting-plane', 'one-slack' or 'perceptron', or a "
-            "kernel with nystroem=."
+            "another: use ",
+            setting(learner=("bcfw", "eg", "smo", "mira", "cutting-plane", "one-slack", "perceptron")),
+            ", or a kernel with nystroem",
         ),
         of_loss=False,
     ),
@@ -142,7 +156,8 @@ RULES = {
         lambda loss, problem: loss.convex and loss.charges_good(problem),
         lambda learner, loss, problem: (
             f"learner '{learner.name}' would let this loss charge good outputs except for the first, and some examples "
-            f"have several: use {_spare_good(loss)}."
+            "have several: use ",
+            _spare_good(loss),
         ),
         offered=True,
         of_loss=False,
@@ -152,7 +167,9 @@ RULES = {
         lambda loss, problem: loss.beyond_parts(problem),
         lambda learner, loss, problem: (
             f"learner '{learner.name}' needs a cost that decomposes over parts, unlike the zero-one cost of a "
-            f"structured output: use {_BCFW_OR if loss.convex else ''}cost='hamming'."
+            "structured output: use ",
+            Message(setting(learner="bcfw"), ", or ") if loss.convex else "",
+            setting(cost="hamming"),
         ),
         of_loss=False,
     ),
@@ -160,8 +177,9 @@ RULES = {
         "it keeps outputs, and a relaxation gives mixtures of them",
         lambda loss, problem: not loss.smooth and loss.gamma > 0 and "relaxed_argmax" in problem.offers,
         lambda learner, loss, problem: (
-            f"learner '{learner.name}' keeps whole outputs, and this problem gives the marginals of a relaxation: use "
-            "learner='sgd', or BCFW(pairwise=False)."
+            f"learner '{learner.name}' keeps whole outputs, and this problem gives the marginals of a relaxation: use ",
+            setting(learner="sgd"),
+            ", or BCFW(pairwise=False)",
         ),
         of_loss=False,
     ),
@@ -170,14 +188,15 @@ RULES = {
         lambda _, problem: not problem.any_scores,
         lambda learner, loss, problem: (
             f"learner '{learner.name}' needs inference with any scores, and this problem offers it only with weights: "
-            f"use learner='bcfw' with loss='hinge'{_OR_LBFGS if problem.euclidean else ''}."
+            "use ",
+            setting(learner="bcfw"),
+            " with ",
+            setting(loss="hinge"),
+            Message(", or ", setting(learner="lbfgs")) if problem.euclidean else "",
         ),
         of_loss=False,
     ),
 }
-
-_BCFW_OR = "learner='bcfw', or "
-_OR_LBFGS = ", or learner='lbfgs'"
 
 # The words of `needs`, with their meanings; any other word of `needs` is an operation that the problem must offer.
 NEEDS = {word: rule.meaning for word, rule in RULES.items() if not rule.offered}
@@ -193,18 +212,20 @@ OFFERS = {word: rule.meaning for word, rule in RULES.items() if rule.offered} | 
 }
 
 _ADVICE = {
-    "kbest": ": use learner='bcfw'",
-    "untied": ": use learner='bcfw', or tied=False on a chain, or SequenceAligner(edges=True)",
-    "logsum": ": use loss='hinge' with learner='bcfw'",
-    "good": ": use loss='log' or 'hinge', or segments whose spans have alternatives (margrave.data.Answers)",
+    "kbest": Message(": use ", setting(learner="bcfw")),
+    "untied": Message(": use ", setting(learner="bcfw"), ", or tied=False on a chain, or SequenceAligner(edges=True)"),
+    "logsum": Message(": use ", setting(loss="hinge"), " with ", setting(learner="bcfw")),
+    "good": Message(
+        ": use ", setting(loss=("log", "hinge")), ", or segments whose spans have alternatives (margrave.data.Answers)"
+    ),
 }
 
 
-def _spare_good(loss: LossFamily) -> str:
+def _spare_good(loss: LossFamily) -> Message:
     """What to use where costs of whole outputs would charge good ones."""
     if loss.slack == 0:
-        return "slack=1"
-    return "cost='hamming', or learner='lp'" if loss.name == "hinge" else "cost='hamming'"
+        return Message(setting(slack=1))
+    return Message(setting(cost="hamming"), Message(", or ", setting(learner="lp")) if loss.name == "hinge" else "")
 
 
 def check_loss(learner: "Learner", loss: LossFamily) -> None:
@@ -220,14 +241,16 @@ def check(learner: "Learner", loss: LossFamily, problem: _core.Problem) -> None:
         if need not in offers:
             raise MargraveError(
                 f"learner '{learner.name}' with loss {loss.name} needs '{need}', and this problem offers only "
-                f"{', '.join(offers) or 'nothing'}{_ADVICE.get(need, '')}."
+                f"{', '.join(offers) or 'nothing'}",
+                _ADVICE.get(need, ""),
+                ".",
             )
 
 
 def check_rule(word: str, learner: "Learner", loss: LossFamily, problem: _core.Problem) -> None:
     """Apply one rule, for a learner that needs it with some of its settings only."""
     if RULES[word].conflict(loss, problem):
-        raise MargraveError(RULES[word].sentence(learner, loss, problem))
+        raise MargraveError(*RULES[word].sentence(learner, loss, problem), ".")
 
 
 def _check_rules(learner: "Learner", loss: LossFamily, problem: _core.Problem | None) -> None:
@@ -236,7 +259,7 @@ def _check_rules(learner: "Learner", loss: LossFamily, problem: _core.Problem | 
         matters = word not in learner.offers if rule.offered else word in learner.needs
         decidable = rule.of_loss or problem is not None
         if matters and decidable and rule.conflict(loss, problem):
-            raise MargraveError(rule.sentence(learner, loss, problem))
+            raise MargraveError(*rule.sentence(learner, loss, problem), ".")
 
 
 def example_weights(given: Any, n: int) -> NDArray[np.float64]:

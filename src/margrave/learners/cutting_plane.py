@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
-from margrave.errors import MargraveError
+from margrave.errors import MargraveError, setting
 from margrave.learners.base import Learner
 from margrave.learners.objective import Objective, Objectives, State, Step, Weights
 from margrave.learners.resuming import check_same, scale_of_weights
@@ -150,7 +150,7 @@ class CutState(State):
         return self.proved == self.searches
 
     def support(self) -> list[tuple[int, NDArray[np.int32], float]]:
-        """The outputs with mass: example, parts, and 003's alpha."""
+        """The outputs with mass: example, parts, and their alpha."""
         begin, part_begin, parts, _, _, factor, multiplier, _ = self.cuts.arrays()
         examples = np.repeat(np.arange(len(begin) - 1), np.diff(begin))
         return [
@@ -173,7 +173,7 @@ class CutState(State):
 
     def optimize(self, goal: float, rounds: int) -> None:
         """Improve the multipliers without inference."""
-        self.cuts.optimise(*self._core(), goal, rounds)
+        self.cuts.optimize(*self._core(), goal, rounds)
 
     def dual(self) -> float:
         """D at the multipliers."""
@@ -203,7 +203,9 @@ class CutState(State):
         if most < self.objective.tol:
             raise MargraveError(
                 f"the examples are not separable: no weights of norm 1 separate them by more than {most:.1g}, which is "
-                f"below tol; the most violated one is example {self.worst}; use slack=1 or slack=2."
+                f"below tol; the most violated one is example {self.worst}; use ",
+                setting(slack=(1, 2)),
+                ".",
             )
 
     def margin(self) -> float:

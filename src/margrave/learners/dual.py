@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
+from margrave.errors import Message, setting
 from margrave.learners.objective import Objective, Objectives, State, Step, Weights
 from margrave.learners.resuming import check_same, check_that, expected_costs, scale_of_weights
 from margrave.memory import check_memory
@@ -138,7 +139,13 @@ def check_parts(objective: Objective, bytes_per_part: int = 8, parts: int | None
     check_memory(
         bytes_per_part * n,
         f"the distributions over the {n} parts of {objective.problem.size} examples",
-        "use learner='lbfgs' for smooth losses, or learner='sgd', or fewer classes or examples",
+        Message(
+            "use ",
+            setting(learner="lbfgs"),
+            " for smooth losses, or ",
+            setting(learner="sgd"),
+            ", or fewer classes or examples",
+        ),
     )
     return n
 

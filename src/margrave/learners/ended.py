@@ -24,8 +24,8 @@ def ending_sentence(ended: Ended, reason: str, notes: Iterable[str] = ()) -> str
     Parameters
     ----------
     ended : how it ended.
-    reason : the gap and tol, or what the learner or the observer said; nobody has more to say of the other endings.
-    notes : what a reader of the result should also know.
+    reason : the gap and tol, or the reason of the learner or the observer; empty for all other endings.
+    notes : notes to append to the reason.
 
     >>> ending_sentence(Ended.INTERRUPTED, "", ["approximate: inference is not exact"])
     'interrupted (approximate: inference is not exact)'

@@ -12,7 +12,7 @@ from margrave.options import option
 
 @dataclass
 class KBestMIRA(Learner):
-    """Makes the smallest update that places the gold output above each of the k best by its cost (001, Eq. 17).
+    """Makes the smallest update that places the gold output above each of the k best by its cost.
 
     >>> KBestMIRA(k=10).name
     'kbest-mira'

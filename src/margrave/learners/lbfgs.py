@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
+from margrave.errors import Message, setting
 from margrave.learners.base import Learner
 from margrave.learners.line_search import AT_THE_LIMIT, MOST_STALLED, wolfe
 from margrave.learners.objective import Objective, Step, Weights
@@ -56,7 +57,7 @@ class LBFGS(Learner):
         """The gradient at the starting point."""
         pairs = min(self.memory, self.most_iterations(objective))
         what = f"learner 'lbfgs' with {objective.problem.dim} weights and memory={self.memory}"
-        check_vectors(objective, 2 * pairs, what, "lower its memory, or use learner='cg'")
+        check_vectors(objective, 2 * pairs, what, Message("lower its memory, or use ", setting(learner="cg")))
         w = np.zeros(objective.problem.dim) if objective.start is None else objective.start
         primal, slope = objective.value_and_gradient(w)
         return _State(objective, w, primal, slope, deque(maxlen=self.memory))

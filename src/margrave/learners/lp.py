@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from margrave import _core
 from margrave.checks import real
-from margrave.errors import MargraveError
+from margrave.errors import MargraveError, Message, setting
 from margrave.highs import highs_for
 from margrave.learners.base import Learner
 from margrave.learners.objective import Objective, Objectives, State, Step, Weights
@@ -73,9 +73,9 @@ def _two_tolerances(name: str, tolerances: Any) -> tuple[float, float]:
 class LP(Learner):
     """Minimizes |w|_1 + C sum_i xi_i, where every wrong output scores at least 1 - xi_i below the good ones.
 
-    This is linear program (6) of 004 or, with several good outputs, (8) or (7). Constraints are sought between the best
-    weights so far and those of the master problem (Ben-Ameur and Neto, 2007); Algorithm 1 of the paper, which seeks
-    them at the latter, takes two to three times as many rounds; it is `separation="master"`.
+    It is linear program (6) of Wang and Shawe-Taylor (2009) or, with several good outputs, (8) or (7). Constraints are
+    sought between the best weights so far and those of the master problem (Ben-Ameur and Neto, 2007). Algorithm 1 of
+    the paper, `separation="master"`, seeks them at the latter, and takes two to three times as many rounds.
 
     >>> LP(solver="simplex", free_sign=True).name
     'lp'
@@ -140,7 +140,7 @@ class LP(Learner):
     def check_packages(self) -> None:
         """Refuse the solvers of HiGHS if it is not installed."""
         if self.solver != "extragradient":
-            highs_for(f"solver '{self.solver}'", "solver='extragradient'")
+            highs_for(f"solver '{self.solver}'", setting(solver="extragradient"))
 
     def blank(self, objective: Objective, several: bool = True) -> "LPState":
         """No constraints. Without `several`, there will be one for each example and search."""
@@ -252,7 +252,9 @@ class LP(Learner):
     def _without_rows(self, objective: Objective, constraints: "LPConstraints") -> "LPState":
         problem, sites = objective.problem, constraints.sites
         check_memory(
-            8 * 8 * problem.dim, f"learner 'lp' with {problem.dim} weights", "use fewer features, or learner='sgd'"
+            8 * 8 * problem.dim,
+            f"learner 'lp' with {problem.dim} weights",
+            Message("use fewer features, or ", setting(learner="sgd")),
         )
         nothing = np.zeros(problem.dim)
         return LPState(
@@ -300,7 +302,11 @@ def _all_zero(C: float, sufficient: float) -> str:
     """The warning that all weights are zero, with a C at which one of them pays."""
     what = f"all weights are zero at C = {C:g}"
     if sufficient == inf:
-        return f"{what}, and so they are at {_MOST_GROWTH:g} times this C: use other features or free_sign=True."
+        return Message(
+            f"{what}, and so they are at {_MOST_GROWTH:g} times this C: use other features or ",
+            setting(free_sign=True),
+            ".",
+        )
     if sufficient <= C:
         return f"{what}, although a weight pays from C = {sufficient:.3g} on: use a larger C or a smaller tol."
     return f"{what}: a weight is worth its price from C = {sufficient:.3g} on, so use a larger C."

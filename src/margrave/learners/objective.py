@@ -1,10 +1,9 @@
-"""The objective of a learner, its state, the outcome of a pass, and the records of the history.
+"""The objective of a learner, its state, and the outcome of a pass.
 
 The objective contains the problem, the loss and the settings that all learners share, and computes P, its gradient and
 the certificate. All of its methods count the passes over the data that they make.
 """
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from math import inf, isfinite
@@ -14,11 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
-from margrave.errors import MargraveError
+from margrave.errors import MargraveError, Message, setting
 from margrave.learners.checkpoint import Checkpoint
 from margrave.learners.checks import check_settings, example_weights
 from margrave.losses import LossFamily
 from margrave.memory import check_memory
+from margrave.threads import available_threads
 
 if TYPE_CHECKING:
     from margrave.learners.observers import Observer
@@ -27,32 +27,6 @@ Weights = NDArray[np.float64]
 
 _LONGEST = 1e150  # The squares of vectors that are shorter do not overflow.
 _VECTORS = 3  # Every learner has at least weights, a gradient or an average, and the best weights so far.
-
-
-@dataclass(frozen=True)
-class Record:
-    """The objectives after a pass.
-
-    Parameters
-    ----------
-    passes : the number of effective passes over the data; every inference counts (002, section 7).
-    seconds : the time of the run so far, without that of observers.
-    primal : P; None if it was not computed.
-    dual, gap : D and the gap; None if there is no certificate.
-    exact : False if inference, and therefore P, D and the gap, is approximate.
-    """
-
-    passes: float
-    seconds: float
-    primal: float | None
-    dual: float | None = None
-    gap: float | None = None
-    exact: bool = True
-
-    @property
-    def relative_gap(self) -> float:
-        """The gap divided by the primal objective; infinite if there is no gap."""
-        return inf if self.gap is None or self.primal is None else self.gap / max(abs(self.primal), 1e-300)
 
 
 @dataclass
@@ -114,7 +88,9 @@ class Objective:
         check_memory(
             _VECTORS * 8 * self.problem.dim,
             f"a model with {self.problem.dim} weights",
-            "use fewer features, for example without very large feature numbers, or weights='hash:20'",
+            Message(
+                "use fewer features, for example without very large feature numbers, or ", setting(weights="hash:20")
+            ),
         )
         if self.sample_weight is not None:
             self.sample_weight = example_weights(self.sample_weight, self.problem.size)
@@ -350,17 +326,10 @@ class Step:
 
 
 def negative_losses(negative: int, visits: int) -> str:
-    """What to say of visits that made no step because approximate inference gave a negative loss (001, footnote 17)."""
+    """A note on visits that made no step because approximate inference gave a negative loss."""  # 001, footnote 17
     return f"{negative} of {visits} visits made no step because approximate inference gave them a negative loss"
 
 
 def replaced_losses(replaced: int, visits: int) -> str:
-    """What to say of visits whose negative loss was replaced by that of an upper bound (001, footnote 17)."""
+    """A note on visits whose negative loss was replaced by that of an upper bound."""  # 001, footnote 17
     return f"{replaced} of {visits} visits took the reweighted bound because belief propagation gave a negative loss"
-
-
-def available_threads(wanted: int | None) -> int:
-    """The given number; None and -1 mean the number of processors that this process can use."""
-    if wanted is not None and wanted != -1:
-        return wanted
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

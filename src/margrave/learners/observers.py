@@ -5,7 +5,8 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TextIO
 
-from margrave.learners.objective import Objective, Record, Weights
+from margrave.learners.objective import Objective, Weights
+from margrave.learners.record import Record
 
 if TYPE_CHECKING:
     from margrave.learners.base import Learner

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
-from margrave.errors import MargraveError
+from margrave.errors import MargraveError, setting
 from margrave.learners.base import Learner
 from margrave.learners.objective import Objective, Objectives, State, Step, Weights
 from margrave.learners.resuming import check_same, check_that, scale_of_losses
@@ -65,7 +65,9 @@ class OneSlack(Learner):
         super().check(loss, problem)
         if loss.slack != 1:
             raise MargraveError(
-                f"learner 'one-slack' needs linear slack, and this is {loss.name}: use learner='cutting-plane'."
+                f"learner 'one-slack' needs linear slack, and this is {loss.name}: use ",
+                setting(learner="cutting-plane"),
+                ".",
             )
 
     def blank(self, objective: Objective) -> "OneSlackState":
@@ -122,7 +124,7 @@ class OneSlackState(State):
         return self.missed == 0
 
     def support(self) -> list[tuple[int, NDArray[np.int32], float]]:
-        """The outputs with mass: example, parts, and 003's alpha."""
+        """The outputs with mass: example, parts, and their alpha."""
         alpha: dict[tuple[int, bytes], float] = {}
         for mass, (begin, parts, factor) in zip(self.multiplier, self.outputs, strict=True):
             for i in np.flatnonzero(factor) if mass > 0 else ():

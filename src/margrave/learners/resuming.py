@@ -64,9 +64,9 @@ def scale_of_dual(objective: Objective, w: NDArray[np.float64]) -> float:
 
 
 def check_that(holds: bool | np.bool_, what: str) -> None:
-    """Refuse a state of which `what` is not true."""
+    """Refuse a state for which a statement is false."""
     if not holds:
-        raise MargraveError(f"not true of it: {what}")
+        raise MargraveError(f"inconsistent checkpoint: it is not true that {what}")
 
 
 def expected_costs(objective: Objective, begin: NDArray[np.int64], mu: NDArray[Any]) -> NDArray[np.float64]:

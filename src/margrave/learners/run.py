@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from margrave.errors import DataError, MargraveError
+from margrave.errors import DataError, MargraveError, setting
 from margrave.learners.checkpoint import Snapshot, fingerprint
 from margrave.learners.ended import Ended, ending_sentence
-from margrave.learners.objective import Objective, Record, State, Step, Weights
+from margrave.learners.objective import Objective, State, Step, Weights
 from margrave.learners.observers import Observer, progress_observer
+from margrave.learners.record import Record
 from margrave.learners.resuming import check_same, check_that, scale_of_dual, scale_of_losses
 
 if TYPE_CHECKING:
@@ -118,7 +119,9 @@ class Run:
         if self.best is None:
             raise MargraveError(
                 f"after {len(self.history)} iterations of learner '{learner.name}' no weights satisfy the hard margin "
-                "yet: raise max_iter, or use slack=1."
+                "yet: raise max_iter, or use ",
+                setting(slack=1),
+                ".",
             )
         of_observer = (Ended.OBSERVER if self._stop_reason else otherwise, self._stop_reason, False)
         ended, reason, converged = self.ended() or of_observer

@@ -8,7 +8,7 @@ import numpy as np
 
 from margrave import _core
 from margrave.checks import real
-from margrave.errors import MargraveError
+from margrave.errors import MargraveError, quoted
 from margrave.learners.base import Learner
 from margrave.learners.objective import Objective, State, Step, Weights, negative_losses, replaced_losses
 from margrave.options import option
@@ -17,7 +17,7 @@ from margrave.options import option
 def _positive_numbers(name: str, rates: Any) -> tuple[float, ...]:
     """The rates as numbers; an error if they are not a list of positive ones."""
     if not isinstance(rates, tuple | list) or not rates:
-        raise MargraveError(f"{name} must be a list of numbers, and they are {rates!r}.")
+        raise MargraveError(f"{name} must be a list of numbers, and they are {quoted(rates)}.")
     return tuple(real("the rate of sgd", rate, "be positive and finite", lambda rate: 0 < rate < inf) for rate in rates)
 
 
@@ -26,7 +26,7 @@ class SGD(Learner):
     """Steps eta_t = eta / (1 + (t-1)/n) against the gradient of one example at a time, in shuffled order.
 
     Without a given rate, it makes one pass with each of several rates and chooses the best by the score on development
-    data (as in 001), or by P if there are none. These passes are counted.
+    data, or by P if there are none. These passes are counted.
 
     >>> SGD(rate=0.1).name
     'sgd'

@@ -2,7 +2,7 @@
 
 from dataclasses import MISSING
 
-from margrave.learners.base import Learner
+from margrave.learners.base import Learner, all_learners
 from margrave.options import Option
 
 _CERTIFICATE = {
@@ -16,7 +16,7 @@ _CERTIFICATE = {
 def learner_table() -> str:
     """A Markdown table of the learners that come with the library: name, class, purpose, certificate and settings."""
     rows = [("learner", "class", "what it does", "certificate", "settings and their defaults"), ("---",) * 5]
-    for name, kind in sorted(Learner.registered.items()):
+    for name, kind in sorted(all_learners().items()):
         if kind.__module__.startswith("margrave."):
             settings = ", ".join(map(_setting, kind.options()))
             rows.append((f"`{name}`", f"`{kind.__name__}`", summary(kind), certificate(kind), settings))

@@ -1,4 +1,4 @@
-"""The loss family L(beta, gamma) of 001, Fig. 1, and the costs of outputs."""
+"""The loss family L(beta, gamma) of Martins et al. (2010), and the costs of outputs."""
 
 from margrave.files.stored import import_modules
 from margrave.losses.costs import F1, Cost, CostLike, Hamming, Matrix, Segments, Tree, ZeroOne, cost_named

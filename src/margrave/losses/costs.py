@@ -112,7 +112,7 @@ class Matrix(Cost):
 
 @dataclass(frozen=True, eq=False)
 class Tree(Cost):
-    """The tree loss between classes of a taxonomy (003, section 5.1): the height of their first common ancestor."""
+    """The tree loss between classes of a taxonomy: the height of their first common ancestor."""
 
     name = "tree"
 

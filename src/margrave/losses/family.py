@@ -96,7 +96,7 @@ class LossFamily(Stored, kind="loss"):
         return names.get((self.beta, self.gamma), f"L(beta={self.beta:g}, gamma={self.gamma:g})")
 
     def _hinge_name(self) -> str:
-        """The name of SVM0, SVM1 or SVM2 of 003, with its re-scaling."""
+        """The name of the structural SVM, with its re-scaling."""
         slack = ("hard margin", "linear slack", "quadratic slack")[self.slack]
         what = "" if self.slack == 0 else f"{self.rescale} re-scaling, "
         named = {F1: ", F1 cost", CostFunction: ", a cost function"}
@@ -178,7 +178,7 @@ class Hinge(LossFamily):
     """The structured hinge loss: structural SVMs, max-margin Markov networks.
 
     The slack of an example is xi_i = max(0, max_y H(y)), with m(y) = <theta, y_gold - y> and H(y) as given by
-    `rescale` (003, section 2.2; its C is n times ours).
+    `rescale` (Tsochantaridis et al. 2005, section 2.2; their C is n times ours).
 
     Parameters
     ----------

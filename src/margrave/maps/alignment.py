@@ -19,6 +19,7 @@ from margrave.data.candidates import Candidates
 from margrave.data.letters import Letters
 from margrave.data.substitution import SubstitutionMatrix
 from margrave.errors import MargraveError
+from margrave.examples import Examples
 from margrave.features.sequences import LETTERS, EncodedSequence, Views
 from margrave.maps.base import FeatureMap, Ranked, Weights, heaviest
 
@@ -64,7 +65,7 @@ def sequences_of(X: Any) -> AlignmentRows:
 
 
 @dataclass
-class AlignmentMap(FeatureMap):
+class AlignmentMap(FeatureMap[AlignmentRows, _core.Structure]):
     """One weight for every pair of letters, for opening and for extending a gap.
 
     Parameters
@@ -106,9 +107,9 @@ class AlignmentMap(FeatureMap):
         simple = self.window == 0 and self.gap_context == 0
         return simple and (self.views is None or (self.views.single and list(self.views.values) == [LETTERS]))
 
-    def encode(self, X: Any, *, grow: bool, threads: int = 1, **more: Any) -> AlignmentRows:
+    def encode(self, examples: Examples, *, grow: bool, threads: int = 1) -> AlignmentRows:
         """The sequences of the examples."""
-        rows = sequences_of(X)
+        rows = sequences_of(examples.attributes)
         if grow and rows.x and self.views is None:
             self.views = rows.x[0].views
         return rows

@@ -1,6 +1,6 @@
 """The protocol of feature maps: they encode attributes as rows, assign weights to them, and know their names.
 
-During a fit, `encode(X, grow=True)` turns attributes into rows of numbers and gives every new name a number;
+During a fit, `encode(examples, grow=True)` turns attributes into rows of numbers and gives every new name a number;
 `learn(rows, bound)` decides which weights exist, based on the gold parts of the bound structure; `map(rows, bound)`
 returns the core's linear map. New data are encoded with `grow=False`, which leaves out unknown names.
 
@@ -11,21 +11,26 @@ over the joint names. The result has the same bits as one shard.
 
 from collections.abc import Sequence
 from copy import copy
-from typing import Any, Self
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
 from margrave.errors import MargraveError
+from margrave.examples import Examples
 from margrave.stored import Stored
 
 Weights = NDArray[np.float64]
 Ranked = list[tuple[Any, float]]  # names of features with their weights, by decreasing weight
 
 
-class FeatureMap(Stored, kind="feature map"):
-    """The base of all feature maps."""
+Rows = TypeVar("Rows")
+Core = TypeVar("Core", bound=_core.Structure)
+
+
+class FeatureMap(Stored, Generic[Rows, Core], kind="feature map"):
+    """The base of all feature maps, generic in their rows and in the core's structures that they belong to."""
 
     @property
     def learned(self) -> bool:
@@ -36,22 +41,22 @@ class FeatureMap(Stored, kind="feature map"):
         """A copy with the same settings that has not learned anything."""
         return type(self).from_settings(self.stored_settings())
 
-    def encode(self, X: Any, *, grow: bool, threads: int = 1, **more: Any) -> Any:
-        """Encode the examples of X as rows; with `grow`, new names get a number. Threads do not change the rows."""
+    def encode(self, examples: Examples, *, grow: bool, threads: int = 1) -> Rows:
+        """Encode examples as rows; with `grow`, new names get a number. Threads do not change the rows."""
         raise MargraveError(f"the features {type(self).__name__} do not say how they encode examples.")
 
-    def renumber(self, rows: Any, numbers: Any) -> Any:
+    def renumber(self, rows: Rows, numbers: Any) -> Rows:
         """Rows that were encoded before a merge, with the numbers that `merge` returned."""
-        return rows.renumbered(numbers)
+        raise MargraveError(f"the features {type(self).__name__} cannot be learned from shards.")
 
     def merge(self, other: Self) -> Any:
         """Add what another shard has encoded and learned; return the numbers that its names have here."""
         raise MargraveError(f"the features {type(self).__name__} cannot be learned from shards.")
 
-    def learn(self, rows: Any, bound: _core.Structure) -> None:
+    def learn(self, rows: Rows, bound: Core) -> None:
         """Decide which weights exist, in addition to those of earlier calls."""
 
-    def map(self, rows: Any, bound: _core.Structure, *, training: bool = False) -> _core.Features:
+    def map(self, rows: Rows, bound: Core, *, training: bool = False) -> _core.Features:
         """The linear map of these rows; `training` says that they are the training data."""
         raise MargraveError(f"the features {type(self).__name__} do not say how they map weights to scores.")
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from margrave import _core
 from margrave.checks import flag, real
 from margrave.errors import MargraveError
+from margrave.examples import Examples
 from margrave.files.stored import vector
 from margrave.maps.base import FeatureMap, Ranked, Weights, heaviest
 from margrave.maps.mercer import Kernel
@@ -33,7 +34,7 @@ class ChainRows:
 
 
 @dataclass
-class ChainMap(FeatureMap):
+class ChainMap(FeatureMap[ChainRows, _core.ChainStructure]):
     """The features of label sequences.
 
     Every label tuple has one weight; whether these are the observed tuples or all of them is decided by `tokens.pairs`.
@@ -42,7 +43,7 @@ class ChainMap(FeatureMap):
     ----------
     tokens : the map of the tokens' attributes, a table or a kernel.
     start, stop : whether the labels of the first and the last position have additional weights.
-    scale : the factor on the features of transitions (003, Eq. 13: eta).
+    scale : the factor on the features of transitions.
     """
 
     name = "chain"
@@ -80,19 +81,23 @@ class ChainMap(FeatureMap):
         """A copy with the same settings that has not learned anything."""
         return type(self)(self.tokens.fresh(), self.start, self.stop, self.scale)
 
-    def encode(self, X: Any, *, grow: bool, edges: Any = None, threads: int = 1, **more: Any) -> ChainRows:
-        """Encode tokens and, if given, the attributes of transitions; those of the first token are ignored."""
+    def encode(self, examples: Examples, *, grow: bool, threads: int = 1) -> ChainRows:
+        """Encode tokens and, if there are `edges` among the extras, the attributes of transitions into them.
+
+        Those of the first token are ignored.
+        """
+        edges = examples.extra("edges")
         if grow and edges is not None and self.edges is None:
             self.edges = self._edge_table()
         if edges is not None and self.edges is None:
             raise MargraveError("the model was trained without transition attributes: do not pass edges=.")
         if edges is None and self.edges is not None:
             raise MargraveError("the model was trained with transition attributes: pass edges=.")
-        tokens = self.tokens.encode(X, grow=grow, ragged=True, threads=threads)
+        tokens = self.tokens.encode_tokens(examples.attributes, grow=grow, threads=threads)
         if edges is None:
             return ChainRows(tokens)
         assert self.edges is not None
-        edge_rows = self.edges.encode(edges, grow=grow, ragged=True, threads=threads)
+        edge_rows = self.edges.encode_tokens(edges, grow=grow, threads=threads)
         if not np.array_equal(edge_rows.example_begin, tokens.example_begin):
             raise MargraveError("there must be transition attributes for every token.")
         return ChainRows(tokens, edge_rows)
@@ -115,26 +120,17 @@ class ChainMap(FeatureMap):
             return ChainRows(tokens)
         return ChainRows(tokens, self.edges.renumber(rows.edges, numbers[1]))
 
-    def learn(self, rows: ChainRows, bound: _core.ChainStructure) -> None:  # type: ignore[override]
+    def learn(self, rows: ChainRows, bound: _core.ChainStructure) -> None:
         """Decide which pairs and tuples get weights, based on the gold parts; only the structure can number tuples."""
-        begin, parts = bound.gold_parts()
-        units, width, grams = np.diff(rows.example_begin), bound.columns, bound.gram_parts
-        place = np.arange(len(parts)) - np.repeat(begin[:-1], np.diff(begin))  # the index of each part in its output
-        tokens_of = np.repeat(units, np.diff(begin))
-        of_position = place < tokens_of
-        labels = (parts[of_position] % width).astype(np.int32)
-        self.tokens.learn_columns(rows.tokens, width, np.arange(len(labels) + 1, dtype=np.int64), labels)
-        seen = ((parts - tokens_of * width)[~of_position] % max(grams, 1)).astype(np.int32)
+        labels, grams = bound.gold_labels(), bound.gram_parts
+        self.tokens.learn_columns(rows.tokens, bound.columns, np.arange(len(labels) + 1, dtype=np.int64), labels)
+        begin, seen = bound.gold_tuples()
         self._add_grams(grams, np.unique(seen))
         if rows.edges is not None:
             assert self.edges is not None
-            # One tuple of each length up to the order ends at token t, as far as there are enough labels before it.
-            position = np.arange(int(units.sum())) - np.repeat(np.cumsum(units) - units, units)
-            counts = np.minimum(position, bound.order)
-            seen_begin = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-            self.edges.learn_columns(rows.edges, grams, seen_begin, seen)
+            self.edges.learn_columns(rows.edges, grams, begin, seen)
 
-    def map(self, rows: ChainRows, bound: _core.ChainStructure, *, training: bool = False) -> _core.Features:  # type: ignore[override]
+    def map(self, rows: ChainRows, bound: _core.ChainStructure, *, training: bool = False) -> _core.Features:
         """The core's map of these sequences."""
         if not self.learned:
             raise MargraveError("features are learned from labelled sequences, and there are no labels.")

@@ -15,6 +15,7 @@ from margrave import _core
 from margrave.checks import flag, whole
 from margrave.data.graphs import Graph
 from margrave.errors import MargraveError, unknown
+from margrave.examples import Examples
 from margrave.maps.base import FeatureMap, Ranked, Weights, heaviest
 from margrave.maps.rows import RowEncoder, with_intercept
 
@@ -35,7 +36,7 @@ class GraphRows:
 
 
 @dataclass
-class GraphMap(FeatureMap):
+class GraphMap(FeatureMap[GraphRows, _core.FactorGraphStructure]):
     """A weight for each attribute of nodes and label, and for each attribute of edges and pair of labels.
 
     Parameters
@@ -75,8 +76,9 @@ class GraphMap(FeatureMap):
         """Whether a training set has decided which weights exist."""
         return self.nodes.form is not None
 
-    def encode(self, X: Sequence[Graph], *, grow: bool, threads: int = 1, **more: Any) -> GraphRows:
+    def encode(self, examples: Examples, *, grow: bool, threads: int = 1) -> GraphRows:
         """One row per node and one per edge."""
+        X: Sequence[Graph] = examples.attributes
         if grow and self.described is None:
             self.described = any(graph.edge_features is not None for graph in X)
         nodes = self.nodes.encode([graph.nodes for graph in X], single=False, grow=grow, unit="node", threads=threads)
@@ -97,14 +99,12 @@ class GraphMap(FeatureMap):
             nodes, edges = with_intercept(nodes), with_intercept(edges)
         return GraphRows(nodes, edges)
 
-    def learn(self, rows: GraphRows, bound: _core.Structure) -> None:
+    def learn(self, rows: GraphRows, bound: _core.FactorGraphStructure) -> None:
         """Every attribute has a weight for every label or pair of labels."""
-        assert isinstance(bound, _core.FactorGraphStructure)
         self.labels = bound.most_labels
 
-    def map(self, rows: GraphRows, bound: _core.Structure, *, training: bool = False) -> _core.FactorMap:
+    def map(self, rows: GraphRows, bound: _core.FactorGraphStructure, *, training: bool = False) -> _core.FactorMap:
         """The core's map of these rows."""
-        assert isinstance(bound, _core.FactorGraphStructure)
         if not self.learned:
             raise MargraveError("features are learned from labelled examples, and there are no labels.")
         labels, column = self.labels, self._columns(self.labels)

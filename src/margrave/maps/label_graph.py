@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 from margrave import _core
 from margrave.checks import flag, whole
 from margrave.errors import MargraveError
+from margrave.examples import Examples
 from margrave.maps.base import FeatureMap, Ranked, Weights, heaviest
 from margrave.maps.rows import RowEncoder, with_intercept
 
 
 @dataclass
-class LabelGraphMap(FeatureMap):
+class LabelGraphMap(FeatureMap[_core.Tokens, _core.FactorGraphStructure]):
     """A weight for each label and attribute, and for each edge and each case of having its labels or not.
 
     Parameters
@@ -52,19 +53,18 @@ class LabelGraphMap(FeatureMap):
         """The number of attributes, with the intercept."""
         return self.encoder.attributes + 1
 
-    def encode(self, X: Any, *, grow: bool, threads: int = 1, **more: Any) -> _core.Tokens:
+    def encode(self, examples: Examples, *, grow: bool, threads: int = 1) -> _core.Tokens:
         """One row per example, which begins with the intercept."""
+        X = examples.attributes
         return with_intercept(self.encoder.encode(X, single=True, grow=grow, unit="example", threads=threads))
 
-    def learn(self, rows: _core.Tokens, bound: _core.Structure) -> None:
+    def learn(self, rows: _core.Tokens, bound: _core.FactorGraphStructure) -> None:
         """Every attribute has a weight for every label."""
-        assert isinstance(bound, _core.FactorGraphStructure)
         self.edges = int((bound.arities == 2).sum())
         self.labels = len(bound.arities) - self.edges
 
-    def map(self, rows: _core.Tokens, bound: _core.Structure, *, training: bool = False) -> _core.FactorMap:
+    def map(self, rows: _core.Tokens, bound: _core.FactorGraphStructure, *, training: bool = False) -> _core.FactorMap:
         """The core's map of these rows."""
-        assert isinstance(bound, _core.FactorGraphStructure)
         if not self.learned:
             raise MargraveError("features are learned from labelled examples, and there are no labels.")
         present, cases = np.array([-1, 0], dtype=np.int32), np.arange(4, dtype=np.int32)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from margrave import _core
 from margrave.checks import flag, real
 from margrave.errors import MargraveError
+from margrave.examples import Examples
 from margrave.maps.base import FeatureMap, Ranked, Weights
 from margrave.maps.table import FeatureTable, Transitions
 
@@ -36,7 +37,7 @@ class OutputMatrix:
 
 
 @dataclass
-class _TableBehind(FeatureMap):
+class _TableBehind(FeatureMap[_core.Tokens, _core.Structure]):
     """The base of feature maps that wrap an attribute table."""
 
     table: FeatureTable
@@ -46,9 +47,9 @@ class _TableBehind(FeatureMap):
         """Whether a training set has decided which weights exist."""
         return self.table.learned
 
-    def encode(self, X: Any, *, grow: bool, threads: int = 1, **more: Any) -> _core.Tokens:
+    def encode(self, examples: Examples, *, grow: bool, threads: int = 1) -> _core.Tokens:
         """One row per example."""
-        return self.table.encode(X, grow=grow, threads=threads)
+        return self.table.encode(examples, grow=grow, threads=threads)
 
     def merge(self, other: Self) -> Any:
         """Add the other shard's names and pairs."""
@@ -74,7 +75,7 @@ class _TableBehind(FeatureMap):
 
 @dataclass
 class OutputMap(_TableBehind):
-    """A table with one column per output feature instead of one per class: A = M B (003, section 4.2).
+    """A table with one column per output feature instead of one per class: A = M B.
 
     `described` is the matrix M of classes by output features, with the names of the output features.
     """

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from margrave import _core
 from margrave.checks import flag, real, whole
 from margrave.errors import MargraveError
+from margrave.examples import Examples
 from margrave.features.segments import SegmentTemplates
 from margrave.files.stored import vector
 from margrave.maps.base import FeatureMap, Ranked, Weights, heaviest
@@ -39,7 +40,7 @@ class SegmentRows:
 
 
 @dataclass
-class SegmentMap(FeatureMap):
+class SegmentMap(FeatureMap[SegmentRows, _core.SemiMarkovStructure]):
     """The features of labelled segmentations.
 
     Parameters
@@ -94,48 +95,40 @@ class SegmentMap(FeatureMap):
         settings = self.labels, self.longest, self.templates, self.start, self.stop, self.scale
         return type(self)(self.tokens.fresh(), *settings)
 
-    def encode(
-        self,
-        X: Any,
-        *,
-        grow: bool,
-        threads: int = 1,
-        texts: Sequence[Sequence[str]] | None = None,
-        gold: Any = None,
-        **more: Any,
-    ) -> SegmentRows:
-        """Encode tokens, and with templates all spans of the `texts` of tokens.
+    def encode(self, examples: Examples, *, grow: bool, threads: int = 1) -> SegmentRows:
+        """Encode tokens, and with templates all spans of the tokens' `texts`, which are among the extras.
 
-        With `grow`, `gold` returns for each sequence the segments whose attributes get numbers; longer ones do not.
+        With `grow`, the extra `segments` has for each sequence the segments whose attributes get numbers; longer ones
+        do not.
         """
-        tokens = self.tokens.encode(X, grow=grow, ragged=True, threads=threads)
+        tokens = self.tokens.encode_tokens(examples.attributes, grow=grow, threads=threads)
         if self.templates is None or self.spans is None:
             return SegmentRows(tokens)
-        units = np.diff(tokens.example_begin)
-        if texts is None or [len(of) for of in texts] != units.tolist():
+        texts, sizes = examples.extra("texts"), np.diff(tokens.example_begin)
+        if texts is None or [len(of) for of in texts] != sizes.tolist():
             raise MargraveError("templates of segments need the text of every token.")
         encoder = self.spans.encoder
         if grow and encoder.form is None:
             encoder.form = "hashed" if encoder.hash_bits else "names"
             encoder.vocabulary = None if encoder.hash_bits else _core.Vocabulary()
-        growing = self._flags(units, gold) if grow and encoder.vocabulary is not None else None
+        growing = self._flags(sizes, examples.extra("segments")) if grow and encoder.vocabulary is not None else None
         spans = self.templates.rows(texts, self.longest, encoder.vocabulary, encoder.hash_bits, growing)
         return SegmentRows(tokens, spans)
 
-    def _flags(self, units: NDArray[np.int64], gold: Any) -> NDArray[np.bool_]:
+    def _flags(self, sizes: NDArray[np.int64], segments_of: Any) -> NDArray[np.bool_]:
         """Which spans are segments of the given outputs."""
-        counts = self._span_counts(units)
+        counts = self._span_counts(sizes)
         flags = np.zeros(int(counts.sum()), dtype=np.bool_)
-        for at, segments in zip((np.cumsum(counts) - counts).tolist(), gold, strict=True):
+        for at, segments in zip((np.cumsum(counts) - counts).tolist(), segments_of, strict=True):
             for start, end in segments:
                 if end - start > self.longest:
                     continue
                 flags[at + span_number(start, end, self.longest)] = True
         return flags
 
-    def _span_counts(self, units: NDArray[np.int64]) -> NDArray[np.int64]:
-        short = np.minimum(units, self.longest)
-        counts: NDArray[np.int64] = short * (short + 1) // 2 + (units - short) * self.longest
+    def _span_counts(self, sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+        short = np.minimum(sizes, self.longest)
+        counts: NDArray[np.int64] = short * (short + 1) // 2 + (sizes - short) * self.longest
         return counts
 
     def merge(self, other: Self) -> tuple[Any, Any]:
@@ -157,7 +150,7 @@ class SegmentMap(FeatureMap):
             return SegmentRows(tokens)
         return SegmentRows(tokens, self.spans.renumber(rows.spans, numbers[1]))
 
-    def learn(self, rows: SegmentRows, bound: _core.SemiMarkovStructure) -> None:  # type: ignore[override]
+    def learn(self, rows: SegmentRows, bound: _core.SemiMarkovStructure) -> None:
         """Decide which pairs get weights, based on the good outputs."""
         width = bound.labels
         self.tokens.learn_columns(rows.tokens, bound.columns, *bound.good_tags())
@@ -166,7 +159,7 @@ class SegmentMap(FeatureMap):
             assert rows.spans is not None
             self.spans.learn_columns(rows.spans, width, *bound.good_spans())
 
-    def map(self, rows: SegmentRows, bound: _core.SemiMarkovStructure, *, training: bool = False) -> _core.Features:  # type: ignore[override]
+    def map(self, rows: SegmentRows, bound: _core.SemiMarkovStructure, *, training: bool = False) -> _core.Features:
         """The core's map of these sequences."""
         if not self.learned:
             raise MargraveError("features are learned from labelled sequences, and there are no labels.")

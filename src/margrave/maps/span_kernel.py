@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from margrave import _core
 from margrave.checks import whole
 from margrave.errors import MargraveError
+from margrave.examples import Examples
 from margrave.maps.base import FeatureMap, Ranked, Weights, heaviest
 from margrave.maps.mercer import Kernel
 
@@ -32,7 +33,7 @@ class KernelRows(NamedTuple):
 
 
 @dataclass
-class SpanKernel(FeatureMap):
+class SpanKernel(FeatureMap[KernelRows, _core.ConstituentStructure]):
     """A kernel between the attributes of spans, and one weight per rule of the grammar.
 
     Weights are the coefficients of (support span, label), then those of the rules.
@@ -66,8 +67,9 @@ class SpanKernel(FeatureMap):
         """A copy with the same settings that has not learned anything."""
         return type(self)(self.kernel.fresh(), self.labels, self.rules)
 
-    def encode(self, X: Any, *, grow: bool, threads: int = 1, **more: Any) -> KernelRows:
+    def encode(self, examples: Examples, *, grow: bool, threads: int = 1) -> KernelRows:
         """The attributes of all spans of sentences: of what `SpanTemplates` make of them."""
+        X = examples.attributes
         if isinstance(X, _core.TreeAttributes):
             return KernelRows(_core.span_rows(X, _HASH_BITS))
         if isinstance(X, list) and not X:
@@ -83,14 +85,13 @@ class SpanKernel(FeatureMap):
         """The same rows."""
         return rows
 
-    def learn(self, rows: KernelRows, bound: _core.Structure) -> None:
+    def learn(self, rows: KernelRows, bound: _core.ConstituentStructure) -> None:
         """The support spans are the distinct ones of the training sentences."""
         nothing = np.zeros(0, dtype=np.int64)
         self.kernel.learn_columns(rows.spans, self.labels, nothing, nothing.astype(np.int32))
 
-    def map(self, rows: KernelRows, bound: _core.Structure, *, training: bool = False) -> _core.Features:
+    def map(self, rows: KernelRows, bound: _core.ConstituentStructure, *, training: bool = False) -> _core.Features:
         """The core's map of these trees; a map of new sentences can only compute scores."""
-        assert isinstance(bound, _core.ConstituentStructure)
         if self.kernel.weighted is None or self.kernel.weighted.labels != self.labels:
             raise MargraveError(f"the kernel of spans was not learned for {self.labels} labels.")
         return self.kernel.beside(rows.spans, _core.span_map(bound, None, 0), bound.first_spans)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from margrave import _core
 from margrave.checks import whole
 from margrave.errors import MargraveError
+from margrave.examples import Examples
 from margrave.maps.base import FeatureMap, Ranked, Weights, heaviest
 
 
@@ -26,7 +27,7 @@ class SpanRows(NamedTuple):
 
 
 @dataclass
-class SpanMap(FeatureMap):
+class SpanMap(FeatureMap[SpanRows, _core.ConstituentStructure]):
     """One weight per rule of the grammar and, with templates, per attribute and label of a span and per split.
 
     Parameters
@@ -51,8 +52,9 @@ class SpanMap(FeatureMap):
         """Whether a training set has decided which weights exist."""
         return self.trained
 
-    def encode(self, X: Any, *, grow: bool, threads: int = 1, **more: Any) -> SpanRows:
+    def encode(self, examples: Examples, *, grow: bool, threads: int = 1) -> SpanRows:
         """The sentences: what `SpanTemplates` make of them, or lists of words."""
+        X = examples.attributes
         if isinstance(X, _core.TreeAttributes):
             return SpanRows(X.words, X)
         if self.hash_bits and isinstance(X, list) and not X:
@@ -71,13 +73,12 @@ class SpanMap(FeatureMap):
         """The same rows."""
         return rows
 
-    def learn(self, rows: SpanRows, bound: _core.Structure) -> None:
+    def learn(self, rows: SpanRows, bound: _core.ConstituentStructure) -> None:
         """All rules and attributes have weights."""
         self.trained = True
 
-    def map(self, rows: SpanRows, bound: _core.Structure, *, training: bool = False) -> _core.SpanMap:
+    def map(self, rows: SpanRows, bound: _core.ConstituentStructure, *, training: bool = False) -> _core.SpanMap:
         """The core's map of these trees."""
-        assert isinstance(bound, _core.ConstituentStructure)
         return _core.span_map(bound, rows.attributes if self.hash_bits else None, self.hash_bits)
 
     def top(self, w: Weights, columns: Sequence[Any], n: int) -> dict[Any, Ranked]:

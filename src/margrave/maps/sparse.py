@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 from margrave import _core
 from margrave.checks import whole
 from margrave.errors import MargraveError
+from margrave.examples import Examples
 from margrave.maps.base import FeatureMap, Ranked, Weights, heaviest
 from margrave.maps.rows import RowEncoder
 
 
 @dataclass
-class SparseMap(FeatureMap):
+class SparseMap(FeatureMap[_core.Tokens, _core.Structure]):
     """One weight per attribute; every part is a list of attribute strings, a dictionary, or a row of a matrix.
 
     Parameters
@@ -45,9 +46,9 @@ class SparseMap(FeatureMap):
         """The number of weights."""
         return self.encoder.attributes
 
-    def encode(self, X: Any, *, grow: bool, threads: int = 1, **more: Any) -> _core.Tokens:
+    def encode(self, examples: Examples, *, grow: bool, threads: int = 1) -> _core.Tokens:
         """One row per part."""
-        return self.encoder.encode(X, single=False, grow=grow, unit=self.unit, threads=threads)
+        return self.encoder.encode(examples.attributes, single=False, grow=grow, unit=self.unit, threads=threads)
 
     def merge(self, other: Self) -> NDArray[np.int32] | None:
         """Add the other shard's names."""

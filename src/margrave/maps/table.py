@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from margrave import _core
 from margrave.checks import whole
 from margrave.errors import MargraveError, unknown
+from margrave.examples import Examples
 from margrave.files.stored import vector
 from margrave.maps.base import FeatureMap, Ranked, Weights, heaviest
 from margrave.maps.rows import RowEncoder
@@ -37,7 +38,7 @@ class Transitions:
 
 
 @dataclass
-class FeatureTable(FeatureMap):
+class FeatureTable(FeatureMap[_core.Tokens, _core.Structure]):
     """One weight per pair of an attribute and a column (label, node).
 
     The weights of an attribute are contiguous, in the order of the columns.
@@ -77,9 +78,13 @@ class FeatureTable(FeatureMap):
         """The number of weights."""
         return 0 if self.weighted is None else self.weighted.size
 
-    def encode(self, X: Any, *, grow: bool, ragged: bool = False, threads: int = 1, **more: Any) -> _core.Tokens:
-        """One row per example or, if examples are `ragged`, one row per token."""
-        return self.encoder.encode(X, single=not ragged, grow=grow, threads=threads)
+    def encode(self, examples: Examples, *, grow: bool, threads: int = 1) -> _core.Tokens:
+        """One row per example."""
+        return self.encoder.encode(examples.attributes, single=True, grow=grow, threads=threads)
+
+    def encode_tokens(self, X: Any, *, grow: bool, threads: int = 1) -> _core.Tokens:
+        """One row per token of each sequence."""
+        return self.encoder.encode(X, single=False, grow=grow, threads=threads)
 
     def merge(self, other: Self) -> NDArray[np.int32] | None:
         """Add the other shard's names and pairs."""

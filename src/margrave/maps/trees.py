@@ -9,12 +9,13 @@ import numpy as np
 from margrave import _core
 from margrave.checks import whole
 from margrave.errors import MargraveError
+from margrave.examples import Examples
 from margrave.files.stored import vector
 from margrave.maps.base import FeatureMap, Ranked, Weights, heaviest
 
 
 @dataclass
-class TreeMap(FeatureMap):
+class TreeMap(FeatureMap[_core.TreeAttributes, _core.TreeStructure]):
     """One weight per attribute of the parts of trees, as `margrave.features.ArcTemplates` makes them.
 
     Parameters
@@ -40,8 +41,9 @@ class TreeMap(FeatureMap):
         """Whether a training set has decided which weights exist."""
         return self.trained
 
-    def encode(self, X: Any, *, grow: bool, threads: int = 1, **more: Any) -> _core.TreeAttributes:
+    def encode(self, examples: Examples, *, grow: bool, threads: int = 1) -> _core.TreeAttributes:
         """The values of the words of all sentences."""
+        X = examples.attributes
         if isinstance(X, list) and not X:
             return _core.TreeTemplates([], [], -1).attributes(_core.ColumnTable(), -1, lambda function, values: [])
         if not isinstance(X, _core.TreeAttributes):
@@ -55,18 +57,16 @@ class TreeMap(FeatureMap):
         """The same rows."""
         return rows
 
-    def learn(self, rows: _core.TreeAttributes, bound: _core.Structure) -> None:
+    def learn(self, rows: _core.TreeAttributes, bound: _core.TreeStructure) -> None:
         """Give weights to the attributes of the gold trees, unless attributes are hashed."""
         self.trained = True
-        assert isinstance(bound, _core.TreeStructure)
         if self.hash_bits == 0:
             if self.table is None:
                 self.table = _core.FingerprintTable()
             self.table.observe(rows, bound, self.labels)
 
-    def map(self, rows: _core.TreeAttributes, bound: _core.Structure, *, training: bool = False) -> _core.TreeMap:
+    def map(self, rows: _core.TreeAttributes, bound: _core.TreeStructure, *, training: bool = False) -> _core.TreeMap:
         """The core's map of the parts of these trees."""
-        assert isinstance(bound, _core.TreeStructure)
         return _core.tree_map(rows, bound, self.hash_bits, self.table, len(self.labels))
 
     def top(self, w: Weights, columns: Sequence[Any], n: int) -> dict[Any, Ranked]:

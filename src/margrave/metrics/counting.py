@@ -4,7 +4,7 @@ from collections.abc import Collection, Hashable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from margrave.errors import MargraveError
+from margrave.errors import MargraveError, quoted
 
 S = TypeVar("S", bound=Collection[object])
 T = TypeVar("T", bound=Collection[object])
@@ -42,7 +42,7 @@ def side_by_side(gold: Collection[S], other: Collection[T], gold_name: str, othe
     for i, (a, b) in enumerate(pairs):
         for name, example in ((gold_name, a), (other_name, b)):
             if isinstance(example, str) or not hasattr(example, "__len__"):
-                raise MargraveError(f"{name}[{i}] must be a sequence, and it is {example!r}.")
+                raise MargraveError(f"{name}[{i}] must be a sequence, and it is {quoted(example)}.")
         if len(a) != len(b):
             raise MargraveError(f"{gold_name}[{i}] has length {len(a)}, but {other_name}[{i}] has length {len(b)}.")
     return pairs

@@ -1,7 +1,7 @@
 """Good candidates of translation lists by smoothed sentence BLEU, and costs of the others.
 
 References that are not in the lists cannot be learned. The candidates that are most similar to them are used instead,
-as "pseudo-references" (Liang et al. 2006; 004, section 5.2).
+as "pseudo-references" (Liang et al. 2006; Wang and Shawe-Taylor 2009).
 """
 
 from collections.abc import Collection, Sequence

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave.checks import whole
-from margrave.errors import MargraveError
+from margrave.errors import MargraveError, quoted
 
 # Differences that differ by less than this are equal except for the rounding of their sums.
 _ROUNDING = 1e-10
@@ -110,7 +110,7 @@ def bootstrap_interval(
     trials = whole("trials", trials, 1, 10**12)
     random_state = whole("random_state", random_state, 0, 2**63 - 1)
     if not 0 < confidence < 1:
-        raise MargraveError(f"confidence must lie between 0 and 1, and it is {confidence!r}.")
+        raise MargraveError(f"confidence must lie between 0 and 1, and it is {quoted(confidence)}.")
     systems = [np.asarray(each) for each in (statistics, minus) if each is not None]
     if len({each.shape for each in systems}) > 1 or systems[0].ndim != 2:
         shapes = " and ".join(str(each.shape) for each in systems)

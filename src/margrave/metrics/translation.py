@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave.checks import flag
-from margrave.errors import MargraveError, unknown
+from margrave.errors import MargraveError, quoted, unknown
 
 BLEU_ORDER = 4
 NIST_ORDER = 5
@@ -201,7 +201,7 @@ class _Statistics(ABC):
         if isinstance(segment, str):
             return [split(segment, f"references[{i}]", self.lowercase)]
         if not hasattr(segment, "__len__"):
-            raise MargraveError(f"references[{i}] must be a text or a list of texts, and it is {segment!r}.")
+            raise MargraveError(f"references[{i}] must be a text or a list of texts, and it is {quoted(segment)}.")
         if len(segment) == 0:
             raise MargraveError(f"references[{i}] is empty, but a segment needs at least one reference.")
         return [split(text, f"references[{i}][{k}]", self.lowercase) for k, text in enumerate(segment)]
@@ -282,7 +282,7 @@ def ngrams(words: Sequence[str], n: int) -> Iterator[tuple[str, ...]]:
 def split(text: object, where: str, lowercase: bool = False) -> list[str]:
     """The words of a text."""
     if not isinstance(text, str):
-        raise MargraveError(f"{where} must be a text, and it is {text!r}.")
+        raise MargraveError(f"{where} must be a text, and it is {quoted(text)}.")
     return (text.lower() if lowercase else text).split()
 
 
@@ -295,7 +295,7 @@ def _greatest(counts: list[Counter[tuple[str, ...]]]) -> Counter[tuple[str, ...]
 
 def _check_sequence(name: str, value: object, of_what: str) -> None:
     if isinstance(value, str) or not hasattr(value, "__len__"):
-        raise MargraveError(f"{name} must be a sequence of {of_what}, and it is {value!r}.")
+        raise MargraveError(f"{name} must be a sequence of {of_what}, and it is {quoted(value)}.")
     if len(value) == 0:
         raise MargraveError(f"{name} is empty: there are no {of_what} to score.")
 

@@ -27,7 +27,7 @@ class TreeScores:
 
 
 def tree_loss(gold: Sequence[Hashable], predicted: Sequence[Hashable], taxonomy: "Taxonomy") -> float:
-    """Compute the mean height of the first common ancestor of the right and the predicted class (003, section 5.1).
+    """Compute the mean height of the first common ancestor of the correct and the predicted class.
 
     Parameters
     ----------

@@ -10,7 +10,7 @@ from itertools import accumulate
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
-from margrave.errors import MargraveError
+from margrave.errors import MargraveError, quoted
 from margrave.plots.canvas import FAINT, LABEL, MARGIN, RIGHT, TAG, WORD, WRONG, Canvas, confidence_colours, short
 from margrave.plots.saving import require_matplotlib
 
@@ -110,10 +110,14 @@ def _check(
     for name, row in (("heads", heads), ("gold_heads", gold_heads)):
         for word, head in enumerate(() if row is None else row, 1):
             if not 0 <= head <= len(words) or head == word:
-                raise MargraveError(f"{name}: the head of word {word} must be 0 or another word, and it is {head!r}.")
+                raise MargraveError(
+                    f"{name}: the head of word {word} must be 0 or another word, and it is {quoted(head)}."
+                )
     for word, probability in enumerate(() if probabilities is None else probabilities, 1):
         if not (isfinite(probability) and -1e-9 <= probability <= 1 + 1e-9):
-            raise MargraveError(f"the probability of word {word} must lie between 0 and 1, and it is {probability!r}.")
+            raise MargraveError(
+                f"the probability of word {word} must be between 0 and 1, and it is {quoted(probability)}."
+            )
 
 
 def _arcs(

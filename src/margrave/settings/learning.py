@@ -23,6 +23,8 @@ LOSSES = (
 )  # fmt: skip
 LOSS_HELP = f"{either(LOSSES)}."
 LOSS_OBJECTS = "Also an object of `margrave.losses`."
+LEARNER_HELP = f"{either(LEARNERS)}; auto chooses by the loss and the size of the data."
+LEARNER_OBJECTS = "Also an object of `margrave.learners`."
 
 
 def _jobs(what: str, value: Any) -> Any:
@@ -54,11 +56,7 @@ class LearningSettings(JobSettings):
     C: float = option(
         1.0, "Inverse regularization strength: larger values fit the training data more closely.", above=0
     )
-    learner: "str | Learner" = option(
-        "auto",
-        f"{either(LEARNERS)}; auto chooses by the loss and the size of the data.",
-        python="Also an object of `margrave.learners`.",
-    )
+    learner: "str | Learner" = option("auto", LEARNER_HELP, python=LEARNER_OBJECTS)
     max_iter: int | None = option(
         None, "Maximum number of passes.", at_least=1, at_most=10**9, if_none="depends on the learner"
     )

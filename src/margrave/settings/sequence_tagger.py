@@ -32,8 +32,8 @@ class TokenSettings(TableSettings):
     tied: bool = option(True, "Share one table of transition parts among all positions; some learners require False.")
     starts: int = option(
         3,
-        'Number of starting points for "latent-log" and "latent-hinge". The first is the learner\'s own (the tags for '
-        "'cccp', otherwise zero), the others are random; the model with the lowest objective wins.",
+        'Number of starting points for "latent-log" and "latent-hinge"; the model with the lowest objective wins.',
+        python="The first is the learner's own (the tags for 'cccp', otherwise zero), the others are random.",
         at_least=1,
         at_most=1000,
     )

@@ -1,7 +1,8 @@
-"""Exponentiated gradient for quadratic programs over products of simplices (000, section 4; 002, section 4.5).
+"""Exponentiated gradient for quadratic programs over products of simplices (Bartlett et al. 2004).
 
-The variables are stored as logarithms, so that a variable that is too small for a floating-point number can grow again.
+The variables are stored as logarithms, so a variable that is too small for a floating-point number can grow again.
 """
+# The algorithm is that of 000, section 4, with the rates of 000, Theorem 2, and 002, section 4.5.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from margrave.checks import real, whole
-from margrave.errors import MargraveError, unknown
+from margrave.errors import MargraveError, quoted, unknown
 
 Vector = NDArray[np.float64]
 Matrix = Any  # a dense array or a scipy.sparse.csr_array
@@ -45,8 +46,9 @@ class QPSolution:
     def bound(self, u: ArrayLike) -> Vector:
         """Compute the theoretical upper bounds on Q(alpha^T+1) - Q(u) after T = 1, 2, ... steps.
 
-        For the safe rate the bound is (2.5 (B + lambda) D(u, alpha^1) + 1.5 (Q(alpha^1) - Q(alpha^T+1))) / T (000,
-        Theorem 2); for a rate of at most 1 / (n |A|_inf) it is D(u, alpha^1) / (rate T) (002, section 4.5).
+        For the safe rate the bound is (2.5 (B + lambda) D(u, alpha^1) + 1.5 (Q(alpha^1) - Q(alpha^T+1))) / T
+        (Bartlett et al. 2004); for a rate of at most 1 / (n |A|_inf) it is D(u, alpha^1) / (rate T) (Globerson et al.
+        2007).
 
         Parameters
         ----------
@@ -83,8 +85,8 @@ def eg_qp(
     b : the linear coefficients.
     sizes : the lengths of the blocks.
     rate : "adaptive", which grows from step to step and is halved until Q does not rise; "safe", 0.4 / (B + lambda)
-        (000, Theorem 2), or "norm", 1 / (n |A|_inf) (002, section 4.5), which have proven bounds and need many more
-        steps; or a number.
+        (Bartlett et al. 2004), or "norm", 1 / (n |A|_inf) (Globerson et al. 2007), which have proven bounds and need
+        many more steps; or a number.
     start : the starting point, which must be positive; None for uniform distributions.
     max_iter : the maximum number of steps.
     tol : the search ends when the gap is at most tol max(1, |Q|).
@@ -196,7 +198,7 @@ class _QP:
         return _Point(log_alpha, alpha, image, self.blocks.above_least(self.b + image), value)
 
     def step(self, point: _Point, eta: float) -> _Point:
-        """One update of 000, Fig. 3."""
+        """One update of all variables."""  # 000, Fig. 3
         new = self.at(point.log_alpha - np.minimum(point.slope, _FURTHEST / eta) * eta)
         move = new.alpha - point.alpha
         if move @ (new.image - point.image) < -_ROUNDING * self.norm * np.abs(move).sum():
@@ -289,12 +291,12 @@ def _real(name: str, values: Any) -> Vector:
 def _check_size(name: str, values: Vector) -> None:
     wrong = values[~(np.abs(values) <= _LARGEST)]
     if wrong.size:
-        raise MargraveError(f"{name} must hold finite numbers up to {_LARGEST:g}, and it holds {wrong[0]:g}.")
+        raise MargraveError(f"{name} must contain finite numbers up to {_LARGEST:g}, and it contains {wrong[0]:g}.")
 
 
 def _lengths(sizes: Any, m: int) -> NDArray[np.int64]:
     if not isinstance(sizes, Iterable):
-        raise MargraveError(f"sizes must be a list of whole numbers, and it is {sizes!r}.")
+        raise MargraveError(f"sizes must be a list of whole numbers, and it is {quoted(sizes)}.")
     lengths = [whole("a size", size, 1, 2**31 - 1) for size in sizes]
     if sum(lengths) != m:
         raise MargraveError(f"the sizes must sum to the length of b, which is {m}, and they sum to {sum(lengths)}.")
@@ -347,7 +349,7 @@ def _distributions(name: str, values: ArrayLike, blocks: _Blocks) -> Vector:
     if len(vector) != len(blocks.owner):
         raise MargraveError(f"{name} must have {len(blocks.owner)} numbers, and it has {len(vector)}.")
     if (vector < 0).any():
-        raise MargraveError(f"{name} must not be negative anywhere, and it holds {vector.min():g}.")
+        raise MargraveError(f"{name} must not be negative anywhere, and it contains {vector.min():g}.")
     totals = np.add.reduceat(vector, blocks.starts)
     wrong = np.flatnonzero(np.abs(totals - 1) > 1e-6)
     if wrong.size:

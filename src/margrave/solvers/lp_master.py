@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
-from margrave.errors import MargraveError
+from margrave.errors import MargraveError, setting
 from margrave.highs import highs_for
 
 Floats = NDArray[np.float64]
@@ -205,7 +205,7 @@ class Master(Protocol):
 
 @dataclass
 class Extragradient:
-    """004, Algorithm 2 and Eq. 13."""
+    """The extragradient method of Wang and Shawe-Taylor (2009, Algorithm 2)."""
 
     step: str
     restarts: bool
@@ -214,7 +214,8 @@ class Extragradient:
     iterations: int = 0  # of all calls so far
 
     def solve(self, program: Program, goal: float, most: int, last: bool) -> tuple[float, float]:
-        """Iterate Eq. 13 from the previous solution; the last master is solved more tightly (004, section 4.1)."""
+        """Iterate from the previous solution; the last master is solved more tightly."""
+        # The iteration is Eq. 13 of 004, and the tolerances are those of its section 4.1.
         rows, used = program.rows, program.rows.features
         # Lines 3 to 8: the previous weights and multipliers, and slacks that make them feasible.
         program.xi = np.maximum(program.xi, rows.slacks(rows.asked(program.w)))
@@ -261,7 +262,7 @@ class Highs:
     """HiGHS: its dual simplex with hot starts after rows were added, or its first-order method (PDLP)."""
 
     def __init__(self, method: str) -> None:
-        self._highspy = highs_for(f"solver '{method}'", "solver='extragradient'")
+        self._highspy = highs_for(f"solver '{method}'", setting(solver="extragradient"))
         self._method = method
         self._model: Any = None
         self._rows = 0
@@ -349,8 +350,9 @@ class Highs:
         """Raise an error for any warning, which means that entries were left out."""
         if status != self._highspy.HighsStatus.kOk:
             raise MargraveError(
-                f"HiGHS ({self._method}) does not take features as large or as small as these: scale them, or use "
-                "solver='extragradient'."
+                f"HiGHS ({self._method}) does not take features as large or as small as these: scale them, or use ",
+                setting(solver="extragradient"),
+                ".",
             )
 
     def _run(self, program: Program) -> None:
@@ -360,8 +362,9 @@ class Highs:
         if status != highs.HighsModelStatus.kOptimal:
             raise MargraveError(
                 f"HiGHS ({self._method}) could not finish the master problem of {len(rows)} constraints: "
-                f"{self._model.modelStatusToString(status)}; scale the features, lower C, or use "
-                "solver='extragradient'."
+                f"{self._model.modelStatusToString(status)}; scale the features, lower C, or use ",
+                setting(solver="extragradient"),
+                ".",
             )
         solution = self._model.getSolution()
         x = np.maximum(np.array(solution.col_value), 0.0)

@@ -10,17 +10,17 @@ from numpy.typing import NDArray
 
 from margrave import _core
 from margrave.checks import flag
-from margrave.data.letters import Letters
 from margrave.errors import MargraveError, unknown
+from margrave.examples import Examples
 from margrave.losses.costs import F1, Cost, CostFunction, Hamming, ZeroOne
-from margrave.structures.base import NoOutputs, Structure, Units
+from margrave.structures.base import Bound, Core, NoOutputs, Structure
 
 MODES = ("global", "local", "semi-global")
 GAPS = ("affine", "linear")
 Pairs = NDArray[np.int32]  # (matches, 2): positions in x and in y, ascending in both
 
 
-class AlignmentModel(Structure):
+class AlignmentModel(Structure[NoOutputs, Core]):
     """What alignments have in common: their mode and their gaps."""
 
     examples = "pairs"
@@ -40,7 +40,7 @@ class AlignmentModel(Structure):
 
 
 @dataclass
-class Alignment(AlignmentModel):
+class Alignment(AlignmentModel[_core.Alignments]):
     """Alignments of two sequences x and y: sets of matched pairs that ascend in both.
 
     Between two matches, the unmatched letters of x come before those of y. A global alignment of n and m letters is one
@@ -81,28 +81,17 @@ class Alignment(AlignmentModel):
         check_pairs(Y)
         return NoOutputs()
 
-    def bind(
-        self,
-        outputs: NoOutputs,
-        units: Units,
-        Y: Sequence[Any] | None = None,
-        *,
-        costs: Cost | None = None,
-        allowed: Any = None,
-        x: Letters | None = None,
-        y: Letters | None = None,
-        letters: int | None = None,
-    ) -> _core.Alignments:
+    def bind(self, outputs: NoOutputs, examples: Examples, costs: Cost | None = None) -> _core.Alignments:
         """Make the core's structure of some pairs of sequences.
 
         Parameters
         ----------
-        outputs, units, allowed : not used.
-        Y : the matched pairs of each example, if known.
+        outputs : not used.
+        examples : the pairs; outputs are matched pairs of positions. Extras: `x` and `y`, the letters of the sequences,
+            and `letters`, the size of the alphabet if it differs from that of the structure.
         costs : the number of gold pairs that are missed plus the number of wrong pairs, if needed.
-        x, y : the sequences.
-        letters : the size of the alphabet, if it differs from that of the structure.
         """
+        x, y, letters, Y = (*map(examples.extra, ("x", "y", "letters")), examples.Y)
         if x is None or y is None:
             raise MargraveError("alignments need both sequences.")
         if costs is not None:
@@ -114,43 +103,34 @@ class Alignment(AlignmentModel):
         begin, gold = (None, None) if Y is None else flat_pairs(Y)
         if self.edges:
             return _core.alignment_edges(self.mode, self.affine, x.begin, y.begin, begin, gold, costs is not None)
-        codes = (x.codes, y.codes) if self.tied else (None, None)
+        xs, ys = (x.codes, y.codes) if self.tied else (None, None)
         return _core.alignment(
-            self.mode, self.affine, letters or self.letters, x.begin, y.begin, *codes, begin, gold, costs is not None
+            self.mode, self.affine, letters or self.letters, x.begin, y.begin, xs, ys, begin, gold, costs is not None
         )
 
-    def decode_bound(
+    def decode(
         self,
-        outputs: Any,
-        units: Units,
-        bound: _core.Structure,
-        examples: NDArray[np.int64] | None,
+        bound: Bound[NoOutputs, _core.Alignments],
         begin: NDArray[np.int64],
         parts: NDArray[np.int32],
+        owners: NDArray[np.int64] | None = None,
     ) -> list[list[tuple[int, int]]]:
         """The matched pairs of every output."""
-        assert isinstance(bound, _core.Alignments)
-        which = range(len(begin) - 1) if examples is None else examples.tolist()
+        which = range(len(begin) - 1) if owners is None else owners.tolist()
         ranges = pairwise(begin.tolist())
-        found = [bound.matches(i, parts[a:b]).tolist() for i, (a, b) in zip(which, ranges, strict=True)]
+        found = [bound.core.matches(i, parts[a:b]).tolist() for i, (a, b) in zip(which, ranges, strict=True)]
         return [list(zip(flat[::2], flat[1::2], strict=True)) for flat in found]
 
-    def present_bound(
-        self,
-        outputs: Any,
-        units: Units,
-        bound: _core.Structure,
-        begin: NDArray[np.int64],
-        mu: NDArray[np.float64],
+    def present(
+        self, bound: Bound[NoOutputs, _core.Alignments], begin: NDArray[np.int64], mu: NDArray[np.float64]
     ) -> list[NDArray[np.float64]]:
         """The posterior probability that letter i of x is matched with letter j of y, as a matrix."""
-        assert isinstance(bound, _core.Alignments)
-        ranges = pairwise(begin.tolist())
-        return [bound.match_table(i, mu[a:b]).reshape(bound.lengths(i)) for i, (a, b) in enumerate(ranges)]
+        core, ranges = bound.core, pairwise(begin.tolist())
+        return [core.match_table(i, mu[a:b]).reshape(core.lengths(i)) for i, (a, b) in enumerate(ranges)]
 
 
 @dataclass
-class Homology(AlignmentModel):
+class Homology(AlignmentModel[_core.HomologyStructure]):
     """The choice of the homologue of a native sequence among candidates, together with its alignment.
 
     Outputs are a candidate and an alignment. Where the alignment of the homologue is given, its other alignments are
@@ -170,30 +150,19 @@ class Homology(AlignmentModel):
     gaps: str = "linear"
     letters: int = 1
 
-    def bind(
-        self,
-        outputs: NoOutputs,
-        units: Units,
-        Y: Sequence[Any] | None = None,
-        *,
-        costs: Cost | None = None,
-        allowed: Any = None,
-        x: Letters | None = None,
-        candidates: Letters | None = None,
-        first: NDArray[np.int64] | None = None,
-        letters: int | None = None,
-    ) -> _core.HomologyStructure:
+    def bind(self, outputs: NoOutputs, examples: Examples, costs: Cost | None = None) -> _core.HomologyStructure:
         """Make the core's structure of some native sequences.
 
         Parameters
         ----------
-        outputs, units, allowed : not used.
-        Y : for each native sequence the number of its homologue, and the matched pairs of their alignment.
+        outputs : not used.
+        examples : natives with candidates; an output is the number of the homologue, and the matched pairs of their
+            alignment. Extras: `x`, the native sequences; `candidates` and `first`, all candidates, of which those of
+            example i are first[i] .. first[i + 1]; `letters`, as in `Alignment`.
         costs : not used: wrong candidates cost 1.
-        x : the native sequences.
-        candidates, first : all candidates; those of example i are first[i] .. first[i + 1].
-        letters : the size of the alphabet, if it differs from that of the structure.
         """
+        x, candidates, first, letters = map(examples.extra, ("x", "candidates", "first", "letters"))
+        Y = examples.Y
         if x is None or x.codes is None or candidates is None or candidates.codes is None or first is None:
             raise MargraveError("the choice of a homologue needs native sequences and candidates.")
         if costs is not None:
@@ -216,30 +185,21 @@ class Homology(AlignmentModel):
             gold,
         )
 
-    def decode_bound(
+    def decode(
         self,
-        outputs: Any,
-        units: Units,
-        bound: _core.Structure,
-        examples: NDArray[np.int64] | None,
+        bound: Bound[NoOutputs, _core.HomologyStructure],
         begin: NDArray[np.int64],
         parts: NDArray[np.int32],
+        owners: NDArray[np.int64] | None = None,
     ) -> NDArray[np.int64]:
         """The number of the candidate of every output, which is its first part."""
-        assert isinstance(bound, _core.HomologyStructure)
-        return parts[begin[:-1]].astype(np.int64) - bound.shared_parts
+        return parts[begin[:-1]].astype(np.int64) - bound.core.shared_parts
 
-    def present_bound(
-        self,
-        outputs: Any,
-        units: Units,
-        bound: _core.Structure,
-        begin: NDArray[np.int64],
-        mu: NDArray[np.float64],
+    def present(
+        self, bound: Bound[NoOutputs, _core.HomologyStructure], begin: NDArray[np.int64], mu: NDArray[np.float64]
     ) -> list[NDArray[np.float64]]:
         """The posterior probability of every candidate."""
-        assert isinstance(bound, _core.HomologyStructure)
-        return [mu[a + bound.shared_parts : b] for a, b in pairwise(begin.tolist())]
+        return [mu[a + bound.core.shared_parts : b] for a, b in pairwise(begin.tolist())]
 
 
 def check_pairs(Y: Any) -> list[Pairs]:

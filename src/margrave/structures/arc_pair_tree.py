@@ -44,7 +44,7 @@ class ArcPairTree(TreeOfPairs):
     damping : the share of the old message in the new one. It grows by itself where messages do not settle.
     iterations : the number of iterations of AD3 at most. More iterations certify more trees; they rarely find better
         ones.
-    fallback : what a loss is if belief propagation gives the gold tree a probability above 1 (001, footnote 17):
+    fallback : what a loss is if belief propagation gives the gold tree a probability above 1:
         "none" leaves it negative, and `sgd` and `mira` make no step; "reweighted" takes an upper bound on log Z, with
         its gradient. Learners report how often this happens.
     keep : how many MB of messages are kept between passes. The messages of a sentence then start where they ended the

@@ -16,11 +16,12 @@ from margrave.checks import flag, real
 from margrave.data.arcs import ArcLabels, Arcs
 from margrave.data.classes import label_numbers
 from margrave.errors import MargraveError
+from margrave.examples import Examples
 from margrave.losses.costs import Cost, CostFunction, Hamming, ZeroOne
-from margrave.structures.base import Labels, NoOutputs, Outputs, Structure, Units, is_list
+from margrave.structures.base import Bound, Labels, NoOutputs, Outputs, Structure, is_list
 
 
-class DependencyTree(Structure):
+class DependencyTree(Structure[Any, _core.TreeStructure]):
     """The base of all dependency trees. Their first parts are the arcs of a sentence, or those that pruning leaves.
 
     With `labelled`, an output has a pair (head, label) for every word. In place of an arc there is a part for each
@@ -48,40 +49,32 @@ class DependencyTree(Structure):
             Labels.of(list({label for tree in split_labels(Y)[1] for label in tree})) if self.labelled else NoOutputs()
         )
 
-    def bind(
-        self,
-        outputs: Any,
-        units: Units,
-        Y: Sequence[Sequence[Any]] | None = None,
-        *,
-        costs: Cost | None = None,
-        allowed: Any = None,
-        arcs: Arcs | None = None,
-        labels: ArcLabels | None = None,
-    ) -> _core.TreeStructure:
+    def bind(self, outputs: Any, examples: Examples, costs: Cost | None = None) -> _core.TreeStructure:
         """Make the core's structure for some sentences.
+
+        A sentence has a row for each arc or, for second-order trees, for each part. Without `arcs`, numbers of words
+        follow from the numbers of rows; with `arcs` there may be any number of rows.
 
         Parameters
         ----------
         outputs : what `learn` returned.
-        units : the number of arcs of each sentence or, for second-order trees, of parts. Without `arcs`, numbers of
-            words follow from it; with `arcs` it may be the number of any rows of features.
-        Y : the heads of each sentence, if known, with 0 for the root; with labels, pairs (head, label).
+        examples : the sentences; outputs are the heads of their words, 0 for the root, or pairs (head, label). Extras:
+            `arcs`, the words of each sentence, and which arcs have parts, by default all. `labels`, the labels that
+            each arc may have, by default all. `allowed`, for each sentence None or, for each of its words, None or the
+            heads that it may have; a single head is required. Or a boolean array over the n * n arcs of all sentences,
+            concatenated.
         costs : the costs of wrong heads, if they are needed.
-        allowed : for each sentence None or, for each of its words, None or the heads that it may have; a single head is
-            required. Or a boolean array over the n * n arcs of all sentences, concatenated.
-        arcs : the words of each sentence, and which arcs have parts; None: all.
-        labels : the labels that each arc may have; None: all.
         """
         if costs is not None:
             self.check_cost(costs)
-        given = arcs is not None
+        arcs, labels, allowed = map(examples.extra, ("arcs", "labels", "allowed"))
+        given, Y = arcs is not None, examples.Y
         if arcs is None:
-            arcs, allowed = self._arcs(units, allowed)
+            arcs, allowed = self._arcs(examples.sizes, allowed)
         elif not isinstance(arcs, Arcs):
             raise MargraveError(f"arcs must be an object of Arcs, not {type(arcs).__name__}.")
-        if len(arcs.words) != len(units):
-            raise MargraveError(f"there are {len(units)} sentences, but arcs of {len(arcs.words)}.")
+        if len(arcs.words) != len(examples):
+            raise MargraveError(f"there are {len(examples)} sentences, but arcs of {len(arcs.words)}.")
         mask = None if allowed is None else allowed_arcs(allowed, arcs.words.tolist())
         if mask is not None and arcs.left is not None:
             mask = np.ascontiguousarray(mask[arcs.left])
@@ -91,7 +84,7 @@ class DependencyTree(Structure):
         heads = None if Y is None else flat_heads(arcs.words, Y)
         bound = self._of_arcs(arcs, heads, mask)
         if not given:
-            self._check_units(bound, units)
+            self._check_rows(bound, examples.sizes)
         if self.labelled:
             return self._labelled(outputs, bound, arcs, labels, names)
         if labels is not None:
@@ -100,7 +93,7 @@ class DependencyTree(Structure):
 
     def _labelled(
         self, outputs: Labels, bound: _core.TreesOfArcs, arcs: Arcs, labels: ArcLabels | None, names: Any
-    ) -> _core.LabelledTreeStructure:
+    ) -> _core.LabeledTreeStructure:
         """The same trees with labels; by default every arc may have every label."""
         size = len(outputs.classes)
         if labels is None:
@@ -110,10 +103,10 @@ class DependencyTree(Structure):
         elif not isinstance(labels, ArcLabels):
             raise MargraveError(f"labels must be an object of ArcLabels, not {type(labels).__name__}.")
         gold = None if names is None else label_numbers(list(chain.from_iterable(names)), outputs.names)
-        return _core.labelled_tree(bound, size, labels.of_arc, labels.begin, labels.members, gold, self.wrong_label)
+        return _core.labeled_tree(bound, size, labels.of_arc, labels.begin, labels.members, gold, self.wrong_label)
 
     @abstractmethod
-    def _arcs(self, units: Units, allowed: Any) -> tuple[Arcs, Any]:
+    def _arcs(self, sizes: NDArray[np.int64], allowed: Any) -> tuple[Arcs, Any]:
         """The arcs of sentences with so many parts, and what is allowed of them."""
 
     @abstractmethod
@@ -122,59 +115,38 @@ class DependencyTree(Structure):
     ) -> _core.TreesOfArcs:
         """The core's structure without labels; `allowed` has an entry for each arc with a part."""
 
-    def _check_units(self, bound: _core.TreeStructure, units: Units) -> None:
-        for i in np.flatnonzero(bound.part_counts != units).tolist():
-            raise MargraveError(f"example {i} has attributes for {units[i]} parts, but its arcs have {bound.parts(i)}.")
+    def _check_rows(self, core: _core.TreeStructure, sizes: NDArray[np.int64]) -> None:
+        for i in np.flatnonzero(core.part_counts != sizes).tolist():
+            raise MargraveError(f"example {i} has attributes for {sizes[i]} parts, but its arcs have {core.parts(i)}.")
 
     def decode(
-        self, outputs: Any, units: Units, begin: NDArray[np.int64], parts: NDArray[np.int32], **layout: Any
-    ) -> list[list[Any]]:
-        """The heads of the words 1..n of every sentence; `layout` are arguments of `bind`."""
-        return self.decode_bound(outputs, units, self.bind(outputs, units, **layout), None, begin, parts)
-
-    def decode_bound(
         self,
-        outputs: Any,
-        units: Units,
-        bound: _core.Structure,
-        examples: NDArray[np.int64] | None,
+        bound: Bound[Any, _core.TreeStructure],
         begin: NDArray[np.int64],
         parts: NDArray[np.int32],
+        owners: NDArray[np.int64] | None = None,
     ) -> list[list[Any]]:
         """The heads of the words 1..n of every output or, with labels, pairs (head, label)."""
-        assert isinstance(bound, _core.TreeStructure)
-        word_begin, heads, labels = bound.read(begin, parts, examples)
+        word_begin, heads, labels = bound.core.read(begin, parts, owners)
         flat = heads.tolist()
         if self.labelled:
-            names = outputs.names
+            names = bound.outputs.names
             flat = list(zip(flat, [names[k] for k in labels.tolist()], strict=True))
         return [flat[first:last] for first, last in pairwise(word_begin.tolist())]
 
     def present(
-        self, outputs: Any, units: Units, begin: NDArray[np.int64], mu: NDArray[np.float64], **layout: Any
-    ) -> list[NDArray[np.float64]]:
-        """The probability of every head of every word; `layout` as in `decode`."""
-        return self.present_bound(outputs, units, self.bind(outputs, units, **layout), begin, mu)
-
-    def present_bound(
-        self,
-        outputs: Any,
-        units: Units,
-        bound: _core.Structure,
-        begin: NDArray[np.int64],
-        mu: NDArray[np.float64],
+        self, bound: Bound[Any, _core.TreeStructure], begin: NDArray[np.int64], mu: NDArray[np.float64]
     ) -> list[NDArray[np.float64]]:
         """The probability of every head of every word: one (words, words + 1) array per sentence, the root first."""
-        assert isinstance(bound, _core.TreeStructure)
-        words = bound.words
-        tables, ends = bound.head_tables(begin, mu), np.cumsum(words * (words + 1)).tolist()
+        words = bound.core.words
+        tables, ends = bound.core.head_tables(begin, mu), np.cumsum(words * (words + 1)).tolist()
         return [
             tables[first:last].reshape(n, n + 1)
             for (first, last), n in zip(pairwise([0, *ends]), words.tolist(), strict=True)
         ]
 
     def present_labels(
-        self, bound: _core.LabelledTreeStructure, begin: NDArray[np.int64], mu: NDArray[np.float64]
+        self, bound: _core.LabeledTreeStructure, begin: NDArray[np.int64], mu: NDArray[np.float64]
     ) -> list[NDArray[np.float64]]:
         """The probability of every head and label: one (words, words + 1, labels) array per sentence, the root first.
 
@@ -203,8 +175,8 @@ class ArcTree(DependencyTree):
     labelled: bool = False
     wrong_label: float = 1.0
 
-    def _arcs(self, units: Units, allowed: Any) -> tuple[Arcs, Any]:
-        return Arcs(words_of(units)), allowed
+    def _arcs(self, sizes: NDArray[np.int64], allowed: Any) -> tuple[Arcs, Any]:
+        return Arcs(words_of(sizes)), allowed
 
 
 class TreeOfPairs(DependencyTree):
@@ -224,14 +196,14 @@ class TreeOfPairs(DependencyTree):
         mask = allowed_heads(0, allowed, words)
         return self._of_arcs(Arcs(np.array([words]), mask.ravel()), None, None).part_tuples(0).reshape(-1, 4)
 
-    def _arcs(self, units: Units, allowed: Any) -> tuple[Arcs, Any]:
+    def _arcs(self, sizes: NDArray[np.int64], allowed: Any) -> tuple[Arcs, Any]:
         """Only the arcs that are allowed have parts."""
         if allowed is None:
-            allowed = [None] * len(units)
-        check_entries(allowed, len(units))
+            allowed = [None] * len(sizes)
+        check_entries(allowed, len(sizes))
         masks = [
             allowed_heads(i, heads, self._words(i, parts) if heads is None else len(heads))
-            for i, (parts, heads) in enumerate(zip(units.tolist(), allowed, strict=True))
+            for i, (parts, heads) in enumerate(zip(sizes.tolist(), allowed, strict=True))
         ]
         left = np.concatenate([np.zeros(0, dtype=np.bool_), *(mask.ravel() for mask in masks)])
         return Arcs(np.array([len(mask) for mask in masks], dtype=np.int64), left), None
@@ -275,11 +247,11 @@ def split_labels(Y: Sequence[Sequence[Any]]) -> tuple[list[list[Any]], list[list
     return [[head for head, _ in tree] for tree in Y], [[label for _, label in tree] for tree in Y]
 
 
-def words_of(units: Units) -> NDArray[np.int64]:
+def words_of(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
     """The number of words of each sentence, from its number of arcs."""
-    words: NDArray[np.int64] = np.sqrt(units).round().astype(np.int64)
-    for i in np.flatnonzero(words * words != units):
-        raise MargraveError(f"example {i} has attributes for {units[i]} arcs; a sentence of n words has n * n.")
+    words: NDArray[np.int64] = np.sqrt(sizes).round().astype(np.int64)
+    for i in np.flatnonzero(words * words != sizes):
+        raise MargraveError(f"example {i} has attributes for {sizes[i]} arcs; a sentence of n words has n * n.")
     return words
 
 

@@ -3,15 +3,15 @@
 A structure is a dataclass of settings. `learn` determines what the outputs of a data set have in common, such as a
 label set or a taxonomy; the result can be merged over shards of the data and is saved with the model. `bind` makes the
 core's structure for some examples; it takes the costs of outputs, but not a loss. `decode` and `present` convert parts
-and marginals to the user's representation. A structure does not know about weights, which belong to the features
-(features/base.py).
+and marginals to the user's representation. A structure does not know about weights, which belong to feature maps
+(maps/base.py). Structures are generic in their outputs and in the core's class.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +19,9 @@ from numpy.typing import NDArray
 from margrave import _core
 from margrave.data.classes import check_several, distinct_labels
 from margrave.errors import MargraveError
+from margrave.examples import Examples
 from margrave.losses.costs import Cost, Hamming, ZeroOne
 from margrave.stored import Stored
-
-Units = NDArray[np.int64]  # the number of rows of features of each example: tokens, arcs, candidates
 
 
 class Outputs(Stored, kind="outputs"):
@@ -89,76 +88,57 @@ class Labels(Outputs):
         return labels
 
 
-class Structure(Stored, kind="structure"):
+Out = TypeVar("Out", bound=Outputs)
+Core = TypeVar("Core", bound=_core.Structure)
+
+
+class Structure(Stored, Generic[Out, Core], kind="structure"):
     """The base of all structures."""
 
     examples: ClassVar[str] = "examples"  # the word for examples in error messages: sequences, sentences
     costs: ClassVar[tuple[type[Cost], ...]] = (Hamming, ZeroOne)  # the costs that it supports
 
-    def learn(self, Y: Sequence[Any]) -> Outputs:
+    def learn(self, Y: Sequence[Any]) -> Out:
         """Learn what these outputs have in common; refuse invalid outputs."""
-        return NoOutputs()
+        return NoOutputs()  # type: ignore[return-value]
 
-    def bind(
-        self,
-        outputs: Any,
-        units: Units,
-        Y: Sequence[Any] | None = None,
-        *,
-        costs: Cost | None = None,
-        allowed: Any = None,
-    ) -> _core.Structure:
+    def bind(self, outputs: Out, examples: Examples, costs: Cost | None = None) -> Core:
         """Make the core's structure for some examples.
 
         Parameters
         ----------
         outputs : what `learn` returned.
-        units : the number of units of each example.
-        Y : the outputs of the examples, if known.
+        examples : the examples, with their outputs if known.
         costs : the costs of wrong outputs, if they are needed.
-        allowed : restrictions on outputs, if the structure supports them.
         """
         raise MargraveError(f"the structure {type(self).__name__} does not say how it binds examples.")
 
-    def join(self, bound: Any, features: _core.Features) -> _core.Problem:
-        """The problem of a bound structure and its features."""
-        return _core.join(bound, features)
+    def join(self, core: Core, features: _core.Features) -> _core.Problem:
+        """The problem of the core's structure and its features."""
+        return _core.join(core, features)
 
-    def decode(self, outputs: Any, units: Units, begin: NDArray[np.int64], parts: NDArray[np.int32]) -> Any:
-        """The outputs in the user's form, one per example; example i has the parts from begin[i] to begin[i + 1]."""
+    def decode(
+        self,
+        bound: "Bound[Out, Core]",
+        begin: NDArray[np.int64],
+        parts: NDArray[np.int32],
+        owners: NDArray[np.int64] | None = None,
+    ) -> Any:
+        """The outputs in the user's form; output k has the parts from begin[k] to begin[k + 1].
+
+        Parameters
+        ----------
+        bound : the examples.
+        begin, parts : the parts of all outputs.
+        owners : the example that each output belongs to; None: output k is that of example k.
+        """
         raise MargraveError(f"the structure {type(self).__name__} does not say how it decodes outputs.")
 
-    def present(self, outputs: Any, units: Units, begin: NDArray[np.int64], mu: NDArray[np.float64]) -> Any:
+    def present(self, bound: "Bound[Out, Core]", begin: NDArray[np.int64], mu: NDArray[np.float64]) -> Any:
         """The marginals in the user's form, one array per example; those of example i begin at begin[i]."""
         return [mu[first:last] for first, last in pairwise(begin.tolist())]
 
-    def decode_bound(
-        self,
-        outputs: Any,
-        units: Units,
-        bound: _core.Structure,
-        examples: NDArray[np.int64] | None,
-        begin: NDArray[np.int64],
-        parts: NDArray[np.int32],
-    ) -> Any:
-        """As `decode`, for outputs of a bound structure, which may know more about its examples than their units.
-
-        Output k belongs to example examples[k], or to example k if `examples` is None.
-        """
-        return self.decode(outputs, units if examples is None else units[examples], begin, parts)
-
-    def present_bound(
-        self,
-        outputs: Any,
-        units: Units,
-        bound: _core.Structure,
-        begin: NDArray[np.int64],
-        mu: NDArray[np.float64],
-    ) -> Any:
-        """As `present`, for marginals of a bound structure."""
-        return self.present(outputs, units, begin, mu)
-
-    def part_names(self, outputs: Any) -> list[Any]:
+    def part_names(self, outputs: Out) -> list[Any]:
         """The names of the columns of a feature table (labels, nodes); empty if every part has its own row."""
         return []
 
@@ -168,7 +148,7 @@ class Structure(Stored, kind="structure"):
             names = " or ".join(repr(kind.name) for kind in self.costs)
             raise MargraveError(f"the cost of {type(self).__name__} is {names}, not {cost.name!r}.")
 
-    def check_sizes(self, units: Units, Y: Sequence[Any]) -> None:
+    def check_sizes(self, examples: Examples) -> None:
         """Refuse outputs that do not match the sizes of their examples."""
 
     def count_examples(self, X: Any, Y: Any, where: str = "y") -> None:
@@ -176,6 +156,43 @@ class Structure(Stored, kind="structure"):
         n = X.shape[0] if hasattr(X, "shape") else len(X) if hasattr(X, "__len__") else len(Y)
         if n != len(Y):
             raise MargraveError(f"there are {n} {self.examples} in X and {len(Y)} in {where}.")
+
+
+@dataclass
+class Bound(Generic[Out, Core]):
+    """Examples that a structure has bound: the core's structure, and what is needed to decode its outputs."""
+
+    structure: Structure[Out, Core]
+    outputs: Out
+    examples: Examples
+    core: Core
+
+    def decode(
+        self, begin: NDArray[np.int64], parts: NDArray[np.int32], owners: NDArray[np.int64] | None = None
+    ) -> Any:
+        """Outputs from their parts: one per example or, if `owners` are given, output k is one of example owners[k]."""
+        return self.structure.decode(self, begin, parts, owners)
+
+    def decode_one(self, i: int, parts: NDArray[np.int32]) -> Any:
+        """The output of example i that has these parts."""
+        return self.decode(np.array([0, len(parts)], dtype=np.int64), parts, np.array([i], dtype=np.int64))[0]
+
+    def present(self, begin: NDArray[np.int64], mu: NDArray[np.float64]) -> Any:
+        """The marginals of all examples in the user's form."""
+        return self.structure.present(self, begin, mu)
+
+
+def check_lengths(examples: Examples) -> None:
+    """Refuse sequences without tokens and, if labels are known, with another number of them."""
+    sizes = examples.sizes
+    if examples.Y is not None:
+        counts = [len(labels) for labels in examples.Y]
+        if len(counts) != len(sizes):
+            raise MargraveError(f"there are {len(sizes)} sequences in X and {len(counts)} in y.")
+        for i in np.flatnonzero(sizes != np.asarray(counts, dtype=np.int64)):
+            raise MargraveError(f"example {i} has {sizes[i]} tokens and {counts[int(i)]} labels.")
+    if 0 in sizes:
+        raise MargraveError(f"example {int(np.argmin(sizes))} is an empty sequence; every sequence needs a token.")
 
 
 def is_list(x: Any) -> bool:

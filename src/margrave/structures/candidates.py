@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 from margrave import _core
 from margrave.checks import whole
 from margrave.errors import MargraveError
+from margrave.examples import Examples
 from margrave.losses.costs import Cost, CostFunction, GivenCosts, Hamming, ZeroOne
-from margrave.structures.base import NoOutputs, Structure, Units
+from margrave.structures.base import Bound, NoOutputs, Structure
 
 
 @dataclass
-class CandidateLists(Structure):
+class CandidateLists(Structure[NoOutputs, _core.Structure]):
     """Lists of candidates, each with its own features; several candidates of a list can be good.
 
     Learners that need one good output use the first one, which is the best; the other good ones cost nothing. The cost
@@ -25,27 +26,18 @@ class CandidateLists(Structure):
     name = "candidates"
     costs = (Hamming, ZeroOne, CostFunction, GivenCosts)
 
-    def bind(
-        self,
-        outputs: NoOutputs,
-        units: Units,
-        Y: Sequence[Any] | None = None,
-        *,
-        costs: Cost | None = None,
-        allowed: Any = None,
-    ) -> _core.Structure:
-        """Make the core's structure for lists with these numbers of candidates.
+    def bind(self, outputs: NoOutputs, examples: Examples, costs: Cost | None = None) -> _core.Structure:
+        """Make the core's structure for some lists, with a row for each candidate.
 
         Parameters
         ----------
-        outputs, allowed : not used.
-        units : the number of candidates of each list.
-        Y : for each list the index of its good candidate, or the indices of all good ones, best first.
+        outputs : not used.
+        examples : the lists; outputs are the index of the good candidate, or the indices of all good ones, best first.
         costs : `GivenCosts` have one number per candidate, which is 0 for good ones; otherwise all others cost 1.
         """
         if not isinstance(outputs, NoOutputs):
             raise MargraveError("it has labels, but candidates do not have labels.")
-        counts = units.tolist()
+        counts, Y = examples.sizes.tolist(), examples.Y
         good_begin = flat = cost = None
         given = costs.costs if isinstance(costs, GivenCosts) else None
         if costs is not None:
@@ -58,10 +50,14 @@ class CandidateLists(Structure):
                 cost = np.concatenate([np.zeros(0), *cost_lists(given, numbers, counts)])
         elif given is not None:
             raise MargraveError("the costs of candidates need good candidates, which cost 0, but none are given.")
-        return _core.candidates(np.concatenate([[0], np.cumsum(units)]).astype(np.int64), good_begin, flat, cost)
+        return _core.candidates(examples.begin, good_begin, flat, cost)
 
     def decode(
-        self, outputs: NoOutputs, units: Units, begin: NDArray[np.int64], parts: NDArray[np.int32]
+        self,
+        bound: Bound[NoOutputs, _core.Structure],
+        begin: NDArray[np.int64],
+        parts: NDArray[np.int32],
+        owners: NDArray[np.int64] | None = None,
     ) -> NDArray[np.int64]:
         """The index of the chosen candidate of every example: an output has one part, which is its candidate."""
         return parts.astype(np.int64)

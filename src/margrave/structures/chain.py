@@ -13,12 +13,15 @@ from margrave import _core
 from margrave.checks import flag
 from margrave.data.classes import label_numbers
 from margrave.errors import MargraveError, unknown
+from margrave.examples import Examples
 from margrave.losses.costs import Cost
-from margrave.structures.base import Labels, Structure, Units, is_list
+from margrave.structures.base import Bound, Labels, Structure, check_lengths, is_list
+
+BoundChain = Bound[Labels, _core.ChainStructure]
 
 
 @dataclass
-class Chain(Structure):
+class Chain(Structure[Labels, _core.ChainStructure]):
     """A chain of labels of order 1, 2 or 3.
 
     Parameters
@@ -51,39 +54,26 @@ class Chain(Structure):
             raise MargraveError("example 0 is an empty sequence; every sequence needs a token.")
         return Labels.of(labels)
 
-    def bind(
-        self,
-        outputs: Labels,
-        units: Units,
-        Y: Sequence[Sequence[Any]] | None = None,
-        *,
-        costs: Cost | None = None,
-        allowed: Any = None,
-    ) -> _core.ChainStructure:
-        """Make the core's structure for sequences with these numbers of tokens.
+    def bind(self, outputs: Labels, examples: Examples, costs: Cost | None = None) -> _core.ChainStructure:
+        """Make the core's structure for some sequences, with a row for each token.
 
         Parameters
         ----------
         outputs : the labels.
-        units : the number of tokens of each sequence.
-        Y : the labels of each sequence, if known.
+        examples : the sequences. Extras: `allowed`, for each position of each sequence None or the labels that are
+            allowed there; or a boolean array (tokens, labels) for all sequences, concatenated.
         costs : the costs of wrong labels, if they are needed.
-        allowed : for each position of each sequence, None or the labels that are allowed there; or a boolean array
-            (tokens, labels) for all sequences, concatenated.
         """
         classes = outputs.names
-        if Y is not None:
-            self.check_sizes(units, Y)
-        lengths = units.tolist()
-        if 0 in lengths:
-            raise MargraveError(f"example {int(np.argmin(units))} is an empty sequence; every sequence needs a token.")
+        check_lengths(examples)
+        Y, allowed = examples.Y, examples.extra("allowed")
         gold = None if Y is None else label_numbers(list(flatten.from_iterable(Y)), classes)
         if costs is not None:
             self.check_cost(costs)
-        mask = None if allowed is None else allowed_mask(allowed, lengths, classes)
+        mask = None if allowed is None else allowed_mask(allowed, examples.sizes.tolist(), classes)
         return _core.chain(
             len(classes),
-            _core.bounds(units),
+            examples.begin,
             gold,
             None if costs is None else costs.label_cost(classes),
             None if mask is None else mask.ravel(),
@@ -92,33 +82,35 @@ class Chain(Structure):
             self._forbidden_matrix(classes),
         )
 
-    def check_sizes(self, units: Units, Y: Sequence[Sequence[Any]]) -> None:
+    def check_sizes(self, examples: Examples) -> None:
         """Check that every sequence has as many labels as tokens."""
-        lengths = [len(labels) for labels in Y]
-        if len(lengths) != len(units):
-            raise MargraveError(f"there are {len(units)} sequences in X and {len(lengths)} in y.")
-        for i in np.flatnonzero(units != np.asarray(lengths, dtype=np.int64)):
-            raise MargraveError(f"example {i} has {units[i]} tokens and {lengths[int(i)]} labels.")
+        check_lengths(examples)
 
     def decode(
-        self, outputs: Labels, units: Units, begin: NDArray[np.int64], parts: NDArray[np.int32]
+        self,
+        bound: BoundChain,
+        begin: NDArray[np.int64],
+        parts: NDArray[np.int32],
+        owners: NDArray[np.int64] | None = None,
     ) -> list[list[Any]]:
         """The labels of every sequence; the parts of positions come first in an output, in order."""
-        return _core.decode_labels(outputs.names, units, begin, parts)
+        sizes = bound.examples.sizes
+        return _core.decode_labels(bound.outputs.names, sizes if owners is None else sizes[owners], begin, parts)
 
     def decode_numbers(
-        self, outputs: Labels, units: Units, bound: Any, begin: NDArray[np.int64], parts: NDArray[np.int32]
+        self, bound: BoundChain, begin: NDArray[np.int64], parts: NDArray[np.int32]
     ) -> NDArray[np.int32]:
         """The indices of the labels of all sequences, concatenated."""
-        places = np.repeat(begin[:-1] - (np.cumsum(units) - units), units) + np.arange(int(units.sum()))
-        return parts[places] % np.int32(len(outputs.classes))
+        first, sizes = bound.examples.begin, bound.examples.sizes
+        places = np.repeat(begin[:-1] - first[:-1], sizes) + np.arange(int(first[-1]))
+        return parts[places] % np.int32(len(bound.outputs.classes))
 
     def present(
-        self, outputs: Labels, units: Units, begin: NDArray[np.int64], mu: NDArray[np.float64]
+        self, bound: BoundChain, begin: NDArray[np.int64], mu: NDArray[np.float64]
     ) -> list[NDArray[np.float64]]:
         """The probability of every label at every position: one (tokens, labels) array per sequence."""
-        width = len(outputs.classes)
-        return [mu[at : at + n * width].reshape(n, width) for at, n in zip(begin[:-1], units, strict=True)]
+        width, sizes = len(bound.outputs.classes), bound.examples.sizes.tolist()
+        return [mu[at : at + n * width].reshape(n, width) for at, n in zip(begin[:-1].tolist(), sizes, strict=True)]
 
     def part_names(self, outputs: Labels) -> list[Any]:
         """The labels."""
@@ -155,7 +147,7 @@ def check_labels(Y: Sequence[Sequence[Any]]) -> list[int]:
         raise MargraveError("there are no sequences.")
     for i, labels in enumerate(Y):
         if not is_list(labels):
-            raise MargraveError(f"example {i}: its labels must be a list, not {type(labels).__name__}.")
+            raise MargraveError(f"example {i}: y must have a list of labels per sentence, not {type(labels).__name__}.")
     return [len(labels) for labels in Y]
 
 

@@ -13,18 +13,20 @@ from margrave import _core
 from margrave.checks import flag, whole
 from margrave.data.constituents import Constituent, Tree, cleaned, nest
 from margrave.errors import MargraveError, unknown
+from margrave.examples import Examples
 from margrave.losses.costs import F1, Cost, CostFunction, Hamming, ZeroOne
-from margrave.structures.base import Structure, Units
+from margrave.structures.base import Bound, Structure
 from margrave.structures.grammar import Grammar
 
 ANCHORS = ("begin", "split", "end")
 Sentence = Sequence[tuple[str, str]]  # words with their tags
+BoundSentences = Bound[Grammar, _core.ConstituentStructure]
 
 _LEAST_MARGINAL = 1e-6  # constituents with a smaller probability are not listed
 
 
 @dataclass
-class ConstituentTree(Structure):
+class ConstituentTree(Structure[Grammar, _core.ConstituentStructure]):
     """What grammars and labelled spans have in common; an output is a `margrave.data.Tree`.
 
     The cost of a tree is its number of constituents that the gold tree does not have (`"hamming"`), whether it is
@@ -43,36 +45,24 @@ class ConstituentTree(Structure):
         """Whether rules are tied, and the anchors, as the core takes them."""
         return True, 0
 
-    def bind(
-        self,
-        outputs: Grammar,
-        units: Units,
-        Y: Sequence[Any] | None = None,
-        *,
-        costs: Cost | None = None,
-        allowed: Any = None,
-        sentences: Sequence[Sentence] | None = None,
-        left: NDArray[np.bool_] | None = None,
-    ) -> _core.ConstituentStructure:
+    def bind(self, outputs: Grammar, examples: Examples, costs: Cost | None = None) -> _core.ConstituentStructure:
         """Make the core's structure for some sentences.
 
         Parameters
         ----------
         outputs : the grammar.
-        units : the number of rows of features of each sentence.
-        Y : the trees, if known.
+        examples : for each sentence its words with their tags, or None to take them from the trees; outputs are trees.
+            The extra `left` is for pruning: which spans derivations may have, for each sentence those of (0, 1),
+            (0, 2), ..., (1, 2), and so on. Spans of single words and of the trees are left in any case. A sentence
+            that would have no derivation is not pruned. Inference is exact over the derivations that are left.
         costs : the costs of wrong trees, if they are needed.
-        allowed : restrictions on trees, which this structure does not support.
-        sentences : the words of each sentence with their tags; None takes them from the trees.
-        left : pruning: which spans derivations may have, for each sentence those of (0, 1), (0, 2), ..., (1, 2), and
-            so on. Spans of single words and of the trees Y are left in any case. A sentence that would have no
-            derivation is not pruned. Inference is exact over the derivations that are left.
         """
         if costs is not None:
             self.check_cost(costs)
-        if allowed is not None:
+        if examples.extra("allowed") is not None:
             raise MargraveError("constituent trees cannot be restricted.")
-        trees = None if Y is None else checked_trees(Y)
+        sentences, left = examples.X, examples.extra("left")
+        trees = None if examples.Y is None else checked_trees(examples.Y)
         if sentences is None:
             if trees is None:
                 raise MargraveError("there are neither sentences nor trees.")
@@ -96,48 +86,40 @@ class ConstituentTree(Structure):
             anchors,
         )
 
-    def decode_bound(
+    def decode(
         self,
-        outputs: Grammar,
-        units: Units,
-        bound: _core.Structure,
-        examples: NDArray[np.int64] | None,
+        bound: BoundSentences,
         begin: NDArray[np.int64],
         parts: NDArray[np.int32],
+        owners: NDArray[np.int64] | None = None,
     ) -> list["Spans"]:
         """The labelled spans of trees; an estimator, which knows the words, makes trees of them."""
-        assert isinstance(bound, _core.ConstituentStructure)
-        bounds, spans, begins, ends, pieces = bound.read(begin, parts, examples)
+        bounds, spans, begins, ends, pieces = bound.core.read(begin, parts, owners)
         every = list(zip(spans.tolist(), begins.tolist(), ends.tolist(), strict=True))
         return [
-            Spans(outputs, every[first:last], bool(joined))
+            Spans(bound.outputs, every[first:last], bool(joined))
             for (first, last), joined in zip(pairwise(bounds.tolist()), pieces.tolist(), strict=True)
         ]
 
-    def present_bound(
-        self,
-        outputs: Grammar,
-        units: Units,
-        bound: _core.Structure,
-        begin: NDArray[np.int64],
-        mu: NDArray[np.float64],
+    def present(
+        self, bound: BoundSentences, begin: NDArray[np.int64], mu: NDArray[np.float64]
     ) -> list[NDArray[np.float64]]:
         """The probabilities of constituents: of each sentence an array (words, words + 1, labels), by begin and end.
 
         Labels are those of `constituent_labels`.
         """
-        assert isinstance(bound, _core.ConstituentStructure)
+        core = bound.core
         return [
-            label_probabilities(outputs, n, mu[first + offset :])
+            label_probabilities(bound.outputs, n, mu[first + offset :])
             for n, first, offset in zip(
-                bound.words.tolist(), begin[:-1].tolist(), bound.first_spans.tolist(), strict=True
+                core.words.tolist(), begin[:-1].tolist(), core.first_spans.tolist(), strict=True
             )
         ]
 
 
 @dataclass
 class ContextFreeTree(ConstituentTree):
-    """Derivations of a weighted context-free grammar, which is learned from trees (000, example 2).
+    """Derivations of a weighted context-free grammar, which is learned from trees.
 
     Parts are rules, counted over all positions, and labelled spans.
 

@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave.errors import MargraveError
+from margrave.examples import Examples
 from margrave.losses.costs import Cost
-from margrave.structures.base import Structure, Units
+from margrave.structures.base import Structure
 
 
 class _Graph(Protocol):
@@ -27,21 +28,18 @@ def check_graphs(kind: type[G], graphs: Sequence[Any]) -> Sequence[G]:
     return graphs
 
 
-def edge_graphs(
-    structure: Structure, kind: type[G], graphs: Sequence[Any] | None, units: Units, costs: Cost | None
-) -> Sequence[G]:
+def edge_graphs(structure: Structure[Any, Any], kind: type[G], examples: Examples, costs: Cost | None) -> Sequence[G]:
     """The graphs that a structure is bound to; an error unless they have one row per edge and costs that it supports.
 
     Parameters
     ----------
     structure : the structure.
     kind : the type of the graphs.
-    graphs : the graphs; None if there are none.
-    units : the number of rows of features of each graph.
+    examples : the graphs.
     costs : the costs of wrong outputs, if they are needed.
     """
-    checked = check_graphs(kind, [] if graphs is None else graphs)
-    if [len(graph.edges) for graph in checked] != units.tolist():
+    checked = check_graphs(kind, [] if examples.X is None else examples.X)
+    if [len(graph.edges) for graph in checked] != examples.sizes.tolist():
         raise MargraveError("there must be one row of features per edge.")
     if costs is not None:
         structure.check_cost(costs)

@@ -15,10 +15,12 @@ from margrave import _core
 from margrave.checks import real, whole
 from margrave.data.classes import check_several, distinct_labels, label_numbers
 from margrave.data.factors import Factor, Factors
+from margrave.data.graphs import Graph
 from margrave.data.rules import OwnRule, Rule, TreeRule
 from margrave.errors import MargraveError, unknown
+from margrave.examples import Examples
 from margrave.losses.costs import Cost, CostFunction, Hamming, Matrix, Tree, ZeroOne
-from margrave.structures.base import Labels, Outputs, Structure, Units, is_list
+from margrave.structures.base import Bound, Labels, Outputs, Structure, is_list
 from margrave.structures.flat_rules import FlatRule
 
 _DENSE, _LISTED, _PARTIAL = 0, 1, 2  # as in engines/factor_graphs.h
@@ -176,8 +178,11 @@ class LabelSets(Outputs):
         return {"sets": {name: list(labels) for name, labels in self.sets.items()}}
 
 
+BoundGraphs = Bound[Any, _core.FactorGraphStructure]
+
+
 @dataclass
-class FactorGraph(Structure):
+class FactorGraph(Structure[Any, _core.FactorGraphStructure]):
     """Labellings of the variables of factor graphs.
 
     Parameters
@@ -204,10 +209,11 @@ class FactorGraph(Structure):
     Two variables that prefer to have different labels, and one that must then be "yes":
 
     >>> from margrave.binding import bind
+    >>> from margrave.examples import Examples
     >>> from margrave.maps import SparseMap
     >>> graph = Factors(2, [(0,), (1,), (0, 1)])
     >>> rows = [[["first"], [], [], ["second"], [], ["different"], ["different"], []]]
-    >>> bound = bind(FactorGraph(), SparseMap(), rows, [["no", "yes"]], to_structure={"graphs": [graph]})
+    >>> bound = bind(FactorGraph(), SparseMap(), Examples([graph], [["no", "yes"]], encoded=rows))
     >>> bound.best(np.array([1.0, 1.0, 1.0]), 1)
     [['no', 'yes']]
     """
@@ -251,35 +257,26 @@ class FactorGraph(Structure):
             return LabelSets(self.labels)
         return Labels(check_several(distinct_labels(set(chain.from_iterable(Y)))))
 
-    def bind(
-        self,
-        outputs: Any,
-        units: Units,
-        Y: Sequence[Sequence[Any]] | None = None,
-        *,
-        costs: Cost | None = None,
-        allowed: Any = None,
-        graphs: Any = None,
-    ) -> _core.FactorGraphStructure:
+    def bind(self, outputs: Any, examples: Examples, costs: Cost | None = None) -> _core.FactorGraphStructure:
         """Make the core's structure for some graphs.
 
         Parameters
         ----------
         outputs : what `learn` returned.
-        units : the number of rows of features of each example.
-        Y : the labels of the variables of each example, if known.
+        examples : the graphs: a list of `Factors` or of `Graph`, or `GraphArrays`. Outputs are the labels of their
+            variables. Extras: `allowed`, for each example None or, for each of its variables, None or the labels that
+            it may have.
         costs : the costs of wrong labels, if they are needed.
-        allowed : for each example None or, for each of its variables, None or the labels that it may have.
-        graphs : the graph of each example: a list of `Factors`, or `GraphArrays`.
         """
         if costs is not None:
             self.check_cost(costs)
+        graphs, Y, allowed = examples.X, examples.Y, examples.extra("allowed")
         if graphs is None:
-            raise MargraveError("factor graphs need graphs=..., the graph of each example.")
+            raise MargraveError("factor graphs need the graph of each example.")
         sets = label_sets(outputs)
-        arrays = graphs if isinstance(graphs, GraphArrays) else graph_arrays(graphs, sets)
-        if len(arrays.graph_of) != len(units):
-            raise MargraveError(f"there are {len(units)} examples, but {len(arrays.graph_of)} graphs.")
+        arrays = graph_arrays(graphs, sets)
+        if len(arrays.graph_of) != len(examples):
+            raise MargraveError(f"there are {len(examples)} examples, but {len(arrays.graph_of)} graphs.")
         gold = None if Y is None else _gold(arrays, Y, sets)
         label_costs = [] if costs is None else [costs.label_cost(labels) for _, labels in sets]
         mask = None if allowed is None else _allowed(arrays, allowed, sets)
@@ -289,52 +286,40 @@ class FactorGraph(Structure):
         expect_allowed_outputs(binding)
         return bound
 
-    def check_sizes(self, units: Units, Y: Sequence[Any]) -> None:
-        """Nothing: labels are compared with the variables of graphs when they are bound."""
-
-    def decode_bound(
+    def decode(
         self,
-        outputs: Any,
-        units: Units,
-        bound: _core.Structure,
-        examples: NDArray[np.int64] | None,
+        bound: BoundGraphs,
         begin: NDArray[np.int64],
         parts: NDArray[np.int32],
+        owners: NDArray[np.int64] | None = None,
     ) -> list[list[Any]]:
         """The labels of the variables of every output."""
-        assert isinstance(bound, _core.FactorGraphStructure)
-        numbers = bound.read(begin, parts, examples)
-        counts = bound.variables if examples is None else bound.variables[examples]
+        core = bound.core
+        numbers = core.read(begin, parts, owners)
+        counts = core.variables if owners is None else core.variables[owners]
         ends = [0, *np.cumsum(counts).tolist()]
-        names = [labels for _, labels in label_sets(outputs)]
+        names = [labels for _, labels in label_sets(bound.outputs)]
         if len(names) == 1:
             flat = [names[0][k] for k in numbers.tolist()]
             return [flat[first:last] for first, last in pairwise(ends)]
-        which = range(bound.size) if examples is None else examples.tolist()
+        which = range(core.size) if owners is None else owners.tolist()
         return [
-            [names[s][k] for s, k in zip(bound.sets(i).tolist(), numbers[first:last].tolist(), strict=True)]
+            [names[s][k] for s, k in zip(core.sets(i).tolist(), numbers[first:last].tolist(), strict=True)]
             for i, (first, last) in zip(which, pairwise(ends), strict=True)
         ]
 
-    def present_bound(
-        self,
-        outputs: Any,
-        units: Units,
-        bound: _core.Structure,
-        begin: NDArray[np.int64],
-        mu: NDArray[np.float64],
-    ) -> list[Any]:
+    def present(self, bound: BoundGraphs, begin: NDArray[np.int64], mu: NDArray[np.float64]) -> list[Any]:
         """The probability of every label of every variable.
 
         One (variables, labels) array per example or, with several sets of labels, a list of arrays.
         """
-        assert isinstance(bound, _core.FactorGraphStructure)
-        flat = bound.label_marginals(begin, mu)
-        names = [labels for _, labels in label_sets(outputs)]
+        core = bound.core
+        flat = core.label_marginals(begin, mu)
+        names = [labels for _, labels in label_sets(bound.outputs)]
         found: list[Any] = []
         at = 0
-        for i, n in enumerate(bound.variables.tolist()):
-            counts = [len(names[s]) for s in bound.sets(i).tolist()] if len(names) > 1 else [len(names[0])] * n
+        for i, n in enumerate(core.variables.tolist()):
+            counts = [len(names[s]) for s in core.sets(i).tolist()] if len(names) > 1 else [len(names[0])] * n
             table = flat[at : at + sum(counts)]
             at += sum(counts)
             found.append(table.reshape(n, -1) if len(names) == 1 else np.split(table, np.cumsum(counts)[:-1]))
@@ -466,10 +451,32 @@ def label_sets(outputs: Any) -> Sets:
     return [(None, list(outputs.names))]
 
 
+def shared_graphs(graphs: Sequence[Graph]) -> GraphArrays:
+    """The graphs of all examples; those with the same nodes and edges are one."""
+    number: dict[tuple[int, bytes], int] = {}
+    distinct: list[Graph] = []
+    graph_of = []
+    for graph in graphs:
+        key = (len(graph), graph.edges.tobytes())
+        if key not in number:
+            number[key] = len(distinct)
+            distinct.append(graph)
+        graph_of.append(number[key])
+    return GraphArrays.pairwise(
+        np.array(graph_of, dtype=np.int64),
+        np.array([len(graph) for graph in distinct], dtype=np.int64),
+        [graph.edges for graph in distinct],
+    )
+
+
 def graph_arrays(graphs: Any, sets: Sets) -> GraphArrays:
-    """The graphs of a list of `Factors` as arrays; an object that occurs several times becomes one graph."""
+    """The graphs of examples as arrays; an object of `Factors` that occurs several times becomes one graph."""
+    if isinstance(graphs, GraphArrays):
+        return graphs
     if not is_list(graphs):
         raise MargraveError(f"graphs must be a list of Factors, not {type(graphs).__name__}.")
+    if all(isinstance(graph, Graph) for graph in graphs):
+        return shared_graphs(graphs)
     number: dict[int, int] = {}
     distinct: list[Factors] = []
     graph_of = []
@@ -629,7 +636,7 @@ def _check_labellings(Y: Any) -> None:
         raise MargraveError("there are no graphs.")
     for i, labels in enumerate(Y):
         if not is_list(labels):
-            raise MargraveError(f"example {i}: its labels must be a list, not {type(labels).__name__}.")
+            raise MargraveError(f"example {i}: y must have a list of labels per graph, not {type(labels).__name__}.")
 
 
 def _gold(arrays: GraphArrays, Y: Sequence[Sequence[Any]], sets: Sets) -> NDArray[np.int32]:

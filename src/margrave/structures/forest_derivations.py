@@ -11,46 +11,36 @@ from numpy.typing import NDArray
 from margrave import _core
 from margrave.data.forests import Forest
 from margrave.errors import MargraveError
+from margrave.examples import Examples
 from margrave.losses.costs import Cost, Hamming
-from margrave.structures.base import NoOutputs, Structure, Units
+from margrave.structures.base import Bound, NoOutputs, Structure
 from margrave.structures.edges import bounds, check_graphs, edge_graphs, ragged
 
 
 @dataclass
-class ForestDerivations(Structure):
+class ForestDerivations(Structure[NoOutputs, _core.ForestStructure]):
     """The derivations of forests, given and predicted as tuples of the numbers of their edges, depth first.
 
     In a tuple, an edge is followed by what its tails derive, the last tail before the others. A derivation without two
     edges of the same node may be given in any order.
 
-    The cost "hamming" is the number of edges that the gold derivation has not.
+    The cost "hamming" is the number of edges that are not in the gold derivation.
     """
 
     name = "forest-derivations"
     examples = "forests"
     costs = (Hamming,)
 
-    def bind(
-        self,
-        outputs: NoOutputs,
-        units: Units,
-        Y: Sequence[Any] | None = None,
-        *,
-        costs: Cost | None = None,
-        allowed: Any = None,
-        forests: Sequence[Forest] | None = None,
-    ) -> _core.ForestStructure:
-        """Make the core's structure of these forests.
+    def bind(self, outputs: NoOutputs, examples: Examples, costs: Cost | None = None) -> _core.ForestStructure:
+        """Make the core's structure of these forests, with a row for each edge.
 
         Parameters
         ----------
-        outputs, allowed : not used.
-        units : the number of edges of each forest.
-        Y : the gold derivation of each forest, if known.
+        outputs : not used.
+        examples : the forests; outputs are their gold derivations.
         costs : the costs of wrong derivations, if they are needed.
-        forests : the forests.
         """
-        forests = edge_graphs(self, Forest, forests, units, costs)
+        forests, Y = edge_graphs(self, Forest, examples, costs), examples.Y
         gold = None
         if Y is not None:
             listed = [self._derivation(i, y, forest) for i, (y, forest) in enumerate(zip(Y, forests, strict=True))]
@@ -58,7 +48,11 @@ class ForestDerivations(Structure):
         return _core.forests(*forest_arrays(forests), gold, costs is not None)
 
     def decode(
-        self, outputs: NoOutputs, units: Units, begin: NDArray[np.int64], parts: NDArray[np.int32]
+        self,
+        bound: Bound[NoOutputs, _core.ForestStructure],
+        begin: NDArray[np.int64],
+        parts: NDArray[np.int32],
+        owners: NDArray[np.int64] | None = None,
     ) -> list[tuple[int, ...]]:
         """The derivations."""
         return [tuple(parts[first:last].tolist()) for first, last in pairwise(begin.tolist())]
@@ -67,7 +61,7 @@ class ForestDerivations(Structure):
         edges = list(y)
         if not all(isinstance(e, int) and 0 <= e < len(forest.edges) for e in edges):
             raise MargraveError(f"example {i}: a derivation is a list of numbers of edges, not {y!r}.")
-        forest.string(edges)  # which refuses what is no derivation
+        forest.string(edges)  # raises if the edges do not form a derivation
         return edges
 
 

@@ -89,7 +89,7 @@ class Grammar(Outputs):
     binarise : "right" splits off the first child of a node, "left" the last one, and "head" the outermost child on
         either side of the head.
     horizontal : how many of the siblings that are split off a symbol in between tells; None: all.
-    vertical : how many labels a symbol tells: 1 is its own, 2 is its own and its parent's (parent annotation).
+    vertical : vertical markovization: 1 label, 2 adds the parent's label (parent annotation).
     terminals : "tags": sentences consist of tags; "words": of words.
     vocabulary : the words that are terminals; others are classes of words.
     top : the label of the node above trees, or None.

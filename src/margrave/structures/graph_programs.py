@@ -18,7 +18,7 @@ from scipy.optimize import linprog
 from scipy.sparse import csr_array, vstack
 
 from margrave.data.rules import Allowed, AtMostOne, Budget, Forbidden, Implies, Or, OwnRule, TreeRule, Xor
-from margrave.errors import MargraveError
+from margrave.errors import MargraveError, setting
 from margrave.highs import highs_for
 
 Floats = NDArray[np.float64]
@@ -36,7 +36,7 @@ class GraphPrograms:
     """
 
     def __init__(self, arrays: Any, sizes: NDArray[np.int64]) -> None:
-        self.highspy = highs_for("inference='lp'", "inference='relaxed'")
+        self.highspy = highs_for(setting(inference="lp"), setting(inference="relaxed"))
         self.programs = [_program(arrays, sizes, g) for g in range(len(arrays.variable_begin) - 1)]
 
     def solve(self, g: int, theta: Floats) -> tuple[float, Floats, Floats]:
@@ -79,7 +79,9 @@ class GraphPrograms:
         if status == highs.HighsModelStatus.kInfeasible:
             return None, np.zeros(0)
         if status != highs.HighsModelStatus.kOptimal:
-            raise MargraveError(f"HiGHS did not solve the relaxation ({status}): use inference='relaxed'.")
+            raise MargraveError(
+                f"HiGHS did not solve the relaxation ({status}): use ", setting(inference="relaxed"), "."
+            )
         found = model.getSolution()
         shares = np.clip(np.array(found.col_value, dtype=np.float64), 0.0, upper)
         return shares, -np.array(found.row_dual, dtype=np.float64)
@@ -212,7 +214,9 @@ class _Maker:
 
     def _expect_room(self, columns: float) -> None:
         if self.columns + columns > self.most_columns:
-            raise MargraveError("the tables of a graph are too large for a linear program: use inference='relaxed'.")
+            raise MargraveError(
+                "the tables of a graph are too large for a linear program: use ", setting(inference="relaxed"), "."
+            )
 
     def _table(self, scope: list[int], tuples: list[Any]) -> list[int]:
         """New columns for tuples of labels, whose shares agree with those of the labels."""
@@ -260,8 +264,9 @@ class _Maker:
             self._table(variables, sorted(set(listed)))
         elif kind == OwnRule.kind:
             raise MargraveError(
-                f"{where}: a linear program needs inequalities, which a rule of your own does not have: "
-                "use inference='relaxed'."
+                f"{where}: a linear program needs inequalities, which a rule of your own does not have: use ",
+                setting(inference="relaxed"),
+                ".",
             )
 
     def _tree(self, literals: list[list[int]], words: int, single_root: bool, arcs: list[tuple[int, int]]) -> None:

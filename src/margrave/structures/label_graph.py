@@ -1,7 +1,7 @@
 """Sets of labels in which pairs of labels have scores: multi-label classification with a label graph."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 from typing import Any, Self
 
@@ -12,8 +12,9 @@ from margrave import _core
 from margrave.data.classes import distinct_labels
 from margrave.data.factors import Factor, Factors
 from margrave.errors import MargraveError, unknown
+from margrave.examples import Examples
 from margrave.losses.costs import Cost, Hamming, ZeroOne
-from margrave.structures.base import Labels, Outputs, Structure, Units, is_list
+from margrave.structures.base import Bound, Labels, Outputs, Structure, is_list
 from margrave.structures.factor_graph import FactorGraph
 from margrave.structures.node_sets import read_sets
 
@@ -86,7 +87,7 @@ class LabelCounts(Outputs):
 
 
 @dataclass
-class LabelGraph(Structure):
+class LabelGraph(Structure[LabelCounts, _core.FactorGraphStructure]):
     """Sets of labels. There is a part for each label and, for each pair that is an edge of the label graph, four parts.
 
     Parameters
@@ -139,9 +140,7 @@ class LabelGraph(Structure):
             edges.append((a, b))
         return edges
 
-    def bind(
-        self, outputs: LabelCounts, units: Units, Y: Any = None, *, costs: Cost | None = None, allowed: Any = None
-    ) -> _core.FactorGraphStructure:
+    def bind(self, outputs: LabelCounts, examples: Examples, costs: Cost | None = None) -> _core.FactorGraphStructure:
         """Make the core's structure for these examples, each of which has one row of features."""
         if costs is not None:
             self.check_cost(costs)
@@ -151,11 +150,10 @@ class LabelGraph(Structure):
         soft = [*(Factor((v,), [(1,)], "zero") for v in range(n)), *self.edges(outputs)]
         inner = FactorGraph(None, self.inference, self.memory)
         graph = Factors(n, soft)
-        labellings = None if Y is None else self._labellings(outputs, Y)
+        labellings = None if examples.Y is None else self._labellings(outputs, examples.Y)
         cost = None if costs is None else Hamming()
-        return inner.bind(
-            Labels(np.array([0, 1])), units, labellings, costs=cost, graphs=[graph] * len(units), allowed=allowed
-        )
+        graphs = replace(examples, X=[graph] * len(examples), Y=labellings)
+        return inner.bind(Labels(np.array([0, 1])), graphs, cost)
 
     def _labellings(self, outputs: LabelCounts, Y: Any) -> list[list[int]]:
         number = {label: k for k, label in enumerate(outputs.labels)}
@@ -169,26 +167,27 @@ class LabelGraph(Structure):
             found.append(row)
         return found
 
-    def decode_bound(
+    def decode(
         self,
-        outputs: LabelCounts,
-        units: Units,
-        bound: _core.Structure,
-        examples: NDArray[np.int64] | None,
+        bound: Bound[LabelCounts, _core.FactorGraphStructure],
         begin: NDArray[np.int64],
         parts: NDArray[np.int32],
+        owners: NDArray[np.int64] | None = None,
     ) -> list[list[Any]]:
         """The labels of every output, in sorted order."""
-        names, labels = outputs.labels, len(outputs.labels)
+        names, labels = bound.outputs.labels, len(bound.outputs.labels)
         return [
             [names[k] for k in parts[first:last].tolist() if k < labels] for first, last in pairwise(begin.tolist())
         ]
 
     def present(
-        self, outputs: LabelCounts, units: Units, begin: NDArray[np.int64], mu: NDArray[np.float64]
+        self,
+        bound: Bound[LabelCounts, _core.FactorGraphStructure],
+        begin: NDArray[np.int64],
+        mu: NDArray[np.float64],
     ) -> NDArray[np.float64]:
         """The probability of every label: (examples, labels)."""
-        n = len(outputs.labels)
+        n = len(bound.outputs.labels)
         return np.stack([mu[first : first + n] for first in begin[:-1].tolist()] or [np.zeros(n)])[: len(begin) - 1]
 
     def part_names(self, outputs: LabelCounts) -> list[Any]:

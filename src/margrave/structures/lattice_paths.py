@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from margrave import _core
 from margrave.data.lattices import Lattice
-from margrave.errors import MargraveError, the_first
+from margrave.errors import MargraveError, Message, setting, the_first
+from margrave.examples import Examples
 from margrave.losses.costs import Cost, Hamming, ZeroOne
-from margrave.structures.base import NoOutputs, Structure, Units
+from margrave.structures.base import Bound, NoOutputs, Structure
 from margrave.structures.edges import bounds, check_graphs, edge_graphs, ragged
 
 _LISTED = 5  # lattices that a message lists
@@ -20,7 +21,7 @@ Strings = Sequence[str] | str  # the good strings of a lattice, best first, or t
 
 
 @dataclass
-class LatticePaths(Structure):
+class LatticePaths(Structure[NoOutputs, _core.LatticeStructure]):
     """The paths of lattices, given and predicted as their strings: the words of their edges, separated by blanks.
 
     Learners that need one good output use a path that spells the first good string. The cost "hamming" is the number of
@@ -38,52 +39,38 @@ class LatticePaths(Structure):
             good_strings(strings, i)
         return NoOutputs()
 
-    def bind(
-        self,
-        outputs: NoOutputs,
-        units: Units,
-        Y: Sequence[Any] | None = None,
-        *,
-        costs: Cost | None = None,
-        allowed: Any = None,
-        lattices: Sequence[Lattice] | None = None,
-    ) -> _core.LatticeStructure:
-        """Make the core's structure of these lattices.
+    def bind(self, outputs: NoOutputs, examples: Examples, costs: Cost | None = None) -> _core.LatticeStructure:
+        """Make the core's structure of these lattices, with a row for each edge.
 
         Parameters
         ----------
-        outputs, allowed : not used.
-        units : the number of edges of each lattice.
-        Y : the good strings of each lattice, if known.
+        outputs : not used.
+        examples : the lattices; outputs are their good strings.
         costs : the costs of wrong paths, if they are needed.
-        lattices : the lattices.
         """
-        lattices = edge_graphs(self, Lattice, lattices, units, costs)
+        lattices = edge_graphs(self, Lattice, examples, costs)
         number: dict[str, int] = {}
         arrays = lattice_arrays(lattices, number)
-        good = None if Y is None else good_arrays(Y, number)
+        good = None if examples.Y is None else good_arrays(examples.Y, number)
         if good is not None:
             missing = _core.without_good_path(*arrays, good)
             if len(missing):
                 raise MargraveError(unreachable(lattices, missing.tolist()))
         return _core.lattices(*arrays, vocabulary_of(number), good, costs is not None)
 
-    def join(self, bound: _core.LatticeStructure, features: _core.Features) -> _core.Problem:
+    def join(self, core: _core.LatticeStructure, features: _core.Features) -> _core.Problem:
         """The problem, which can be asked for its good paths and for the others if good strings are known."""
-        return _core.divide(bound, features) if bound.has_gold else _core.join(bound, features)
+        return _core.divide(core, features) if core.has_gold else _core.join(core, features)
 
-    def decode_bound(
+    def decode(
         self,
-        outputs: NoOutputs,
-        units: Units,
-        bound: _core.Structure,
-        examples: NDArray[np.int64] | None,
+        bound: Bound[NoOutputs, _core.LatticeStructure],
         begin: NDArray[np.int64],
         parts: NDArray[np.int32],
+        owners: NDArray[np.int64] | None = None,
     ) -> list[str]:
         """The strings of the paths."""
-        assert isinstance(bound, _core.LatticeStructure)
-        return list(bound.spelled(examples, begin, parts))
+        return list(bound.core.spelled(owners, begin, parts))
 
 
 def vocabulary_of(number: dict[str, int]) -> _core.Vocabulary:
@@ -103,13 +90,17 @@ def good_strings(strings: Any, example: int) -> list[str]:
 
 
 def unreachable(
-    lattices: Sequence[Lattice], missing: Sequence[int], remedy: str = "leave them out, or pass unreachable='skip'"
-) -> str:
+    lattices: Sequence[Lattice],
+    missing: Sequence[int],
+    remedy: str = Message("leave them out, or use ", setting(unreachable="skip")),
+) -> Message:
     """The message for lattices of which no path spells a good string."""
     named = [f"id {lattices[i].id}" if lattices[i].id else f"example {i}" for i in missing[: _LISTED + 1]]
-    return (
+    return Message(
         f"{len(missing)} of {len(lattices)} lattices have no path that spells a good string "
-        f"({the_first(named, _LISTED)}): {remedy}."
+        f"({the_first(named, _LISTED)}): ",
+        remedy,
+        ".",
     )
 
 

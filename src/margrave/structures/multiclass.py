@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 from margrave import _core
 from margrave.data.classes import label_numbers
 from margrave.errors import MargraveError
+from margrave.examples import Examples
 from margrave.losses.costs import Cost
-from margrave.structures.base import Labels, Structure, Units
+from margrave.structures.base import Bound, Labels, Structure
 
 
 @dataclass
-class Multiclass(Structure):
+class Multiclass(Structure[Labels, _core.Structure]):
     """Classes without structure: logistic regression and multiclass support vector machines."""
 
     name = "multiclass"
@@ -27,17 +28,9 @@ class Multiclass(Structure):
             raise MargraveError(f"y must be a list of classes, not {type(Y).__name__}.")
         return Labels.of(Y.tolist() if isinstance(Y, np.ndarray) else Y)
 
-    def bind(
-        self,
-        outputs: Labels,
-        units: Units,
-        Y: Sequence[Any] | None = None,
-        *,
-        costs: Cost | None = None,
-        allowed: Any = None,
-    ) -> _core.Structure:
+    def bind(self, outputs: Labels, examples: Examples, costs: Cost | None = None) -> _core.Structure:
         """Make the core's structure for these examples, each of which has one row of features."""
-        n, classes = len(units), outputs.classes.tolist()
+        n, classes, Y = len(examples), outputs.classes.tolist(), examples.Y
         gold = None
         if Y is not None:
             if len(Y) != n:
@@ -48,16 +41,22 @@ class Multiclass(Structure):
         cost = None if costs is None else costs.label_cost(classes)
         return _core.multiclass(len(classes), np.arange(n + 1, dtype=np.int64), gold, cost, None)
 
-    def decode(self, outputs: Labels, units: Units, begin: NDArray[np.int64], parts: NDArray[np.int32]) -> NDArray[Any]:
+    def decode(
+        self,
+        bound: Bound[Labels, _core.Structure],
+        begin: NDArray[np.int64],
+        parts: NDArray[np.int32],
+        owners: NDArray[np.int64] | None = None,
+    ) -> NDArray[Any]:
         """The class of every example: an output has one part, which is its class."""
-        classes: NDArray[Any] = outputs.classes[parts]
+        classes: NDArray[Any] = bound.outputs.classes[parts]
         return classes
 
     def present(
-        self, outputs: Labels, units: Units, begin: NDArray[np.int64], mu: NDArray[np.float64]
+        self, bound: Bound[Labels, _core.Structure], begin: NDArray[np.int64], mu: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """The probability of every class: (examples, classes)."""
-        return mu.reshape(-1, len(outputs.classes))
+        return mu.reshape(-1, len(bound.outputs.classes))
 
     def part_names(self, outputs: Labels) -> list[Any]:
         """The classes."""

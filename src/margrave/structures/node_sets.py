@@ -12,8 +12,9 @@ from margrave import _core
 from margrave.data.classes import check_several, distinct_labels
 from margrave.data.taxonomy import Taxonomy, as_taxonomy
 from margrave.errors import MargraveError
+from margrave.examples import Examples
 from margrave.losses.costs import F1, Cost, Hamming, ZeroOne
-from margrave.structures.base import Outputs, Structure, Units
+from margrave.structures.base import Bound, Outputs, Structure
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Nodes(Outputs):
 
 
 @dataclass
-class NodeSets(Structure):
+class NodeSets(Structure[Nodes, _core.Structure]):
     """Sets of nodes of a taxonomy that contain the parent of each of their nodes, including the empty set.
 
     Parts are the nodes.
@@ -70,15 +71,7 @@ class NodeSets(Structure):
             raise MargraveError("there are no examples to learn from.")
         return self._checked(taxonomy)
 
-    def bind(
-        self,
-        outputs: Nodes,
-        units: Units,
-        Y: Any = None,
-        *,
-        costs: Cost | None = None,
-        allowed: Any = None,
-    ) -> _core.Structure:
+    def bind(self, outputs: Nodes, examples: Examples, costs: Cost | None = None) -> _core.Structure:
         """Make the core's structure for these examples, each of which has one row of features."""
         if costs is not None and (not isinstance(costs, self.costs) or getattr(costs, "weights", None) is not None):
             raise MargraveError("the cost of a set of nodes must be 'hamming' or 'zero-one', without label weights.")
@@ -86,7 +79,7 @@ class NodeSets(Structure):
         if outputs.taxonomy is None:
             raise MargraveError("there are no labels.")
         classes = outputs.classes.tolist()
-        n = len(units)
+        n, Y = len(examples), examples.Y
         begin = gold = None
         if Y is not None:
             sets = closed_sets(Y, outputs)
@@ -101,17 +94,21 @@ class NodeSets(Structure):
         return _core.node_sets(parents, n, begin, gold, costs is not None)
 
     def decode(
-        self, outputs: Nodes, units: Units, begin: NDArray[np.int64], parts: NDArray[np.int32]
+        self,
+        bound: Bound[Nodes, _core.Structure],
+        begin: NDArray[np.int64],
+        parts: NDArray[np.int32],
+        owners: NDArray[np.int64] | None = None,
     ) -> list[list[Any]]:
         """The nodes of every example, in sorted order."""
-        names = outputs.classes.tolist()
+        names = bound.outputs.classes.tolist()
         return [[names[k] for k in parts[first:last]] for first, last in pairwise(begin.tolist())]
 
     def present(
-        self, outputs: Nodes, units: Units, begin: NDArray[np.int64], mu: NDArray[np.float64]
+        self, bound: Bound[Nodes, _core.Structure], begin: NDArray[np.int64], mu: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """The probability of every node: (examples, nodes)."""
-        return mu.reshape(-1, len(outputs.classes))
+        return mu.reshape(-1, len(bound.outputs.classes))
 
     def part_names(self, outputs: Nodes) -> list[Any]:
         """The nodes."""
@@ -153,9 +150,9 @@ def read_sets(Y: Any) -> tuple[list[Any], list[Collection[Any]]]:
 
 def _read(Y: Any, taxonomy: Any) -> tuple[Taxonomy | None, list[Collection[Any]]]:
     """The taxonomy (None if no nodes are known), and the nodes that Y names for each example."""
-    from scipy.sparse import csr_array, issparse
+    if hasattr(Y, "tocsr") or (isinstance(Y, np.ndarray) and Y.ndim == 2):
+        from scipy.sparse import csr_array
 
-    if issparse(Y) or (isinstance(Y, np.ndarray) and Y.ndim == 2):
         if isinstance(taxonomy, str):
             raise MargraveError("an indicator matrix does not have names with a separator: pass the taxonomy itself.")
         rows = csr_array(Y)

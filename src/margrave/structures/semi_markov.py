@@ -19,8 +19,9 @@ from margrave.checks import flag, whole
 from margrave.data.classes import check_several, label_numbers
 from margrave.data.tags import Span, alternatives_of, spans
 from margrave.errors import MargraveError, unknown
+from margrave.examples import Examples
 from margrave.losses.costs import Cost, Segments
-from margrave.structures.base import Outputs, Structure, Units
+from margrave.structures.base import Bound, Outputs, Structure, check_lengths
 from margrave.structures.chain import allowed_mask, check_labels
 
 OUTSIDE = "O"
@@ -80,8 +81,11 @@ class Segmentation(Outputs):
         check_several(np.array(self.labels))
 
 
+BoundSegments = Bound[Segmentation, _core.SemiMarkovStructure]
+
+
 @dataclass
-class SemiMarkov(Structure):
+class SemiMarkov(Structure[Segmentation, _core.SemiMarkovStructure]):
     """Divisions of sequences into labelled segments, given and predicted as IOB2 tags.
 
     Parameters
@@ -125,31 +129,19 @@ class SemiMarkov(Structure):
         labels = sorted(longest)
         return Segmentation(labels, [longest[label] for label in labels])
 
-    def bind(
-        self,
-        outputs: Segmentation,
-        units: Units,
-        Y: Sequence[Sequence[str]] | None = None,
-        *,
-        costs: Cost | None = None,
-        allowed: Any = None,
-    ) -> _core.SemiMarkovStructure:
-        """Make the core's structure for sequences with these numbers of tokens.
+    def bind(self, outputs: Segmentation, examples: Examples, costs: Cost | None = None) -> _core.SemiMarkovStructure:
+        """Make the core's structure for some sequences, with a row for each token.
 
         Parameters
         ----------
         outputs : the labels of segments.
-        units : the number of tokens of each sequence.
-        Y : the tags of each sequence, if known, perhaps with alternatives.
+        examples : the sequences; outputs are their tags, perhaps with alternatives. Extras: `allowed`, for each
+            position of each sequence None or the tags that are allowed there; or a boolean array (tokens, tags) for all
+            sequences, concatenated.
         costs : the costs of wrong outputs, if they are needed.
-        allowed : for each position of each sequence, None or the tags that are allowed there; or a boolean array
-            (tokens, tags) for all sequences, concatenated.
         """
-        if Y is not None:
-            self.check_sizes(units, Y)
-        lengths = units.tolist()
-        if 0 in lengths:
-            raise MargraveError(f"example {int(np.argmin(units))} is an empty sequence; every sequence needs a token.")
+        check_lengths(examples)
+        Y, allowed = examples.Y, examples.extra("allowed")
         if costs is not None:
             self.check_cost(costs)
         names = outputs.names
@@ -158,13 +150,13 @@ class SemiMarkov(Structure):
         alternatives = None if Y is None else self._alternatives(outputs, Y)
         if by_segments and alternatives is not None:
             raise MargraveError("the cost 'segments' needs a single right answer: leave out the alternatives.")
-        mask = None if allowed is None else allowed_mask(allowed, lengths, names)
+        mask = None if allowed is None else allowed_mask(allowed, examples.sizes.tolist(), names)
         return _core.semi_markov(
             np.array(outputs.longest, dtype=np.int32),
             len(names),
             np.array([number[tag] for tag in outputs.first], dtype=np.int32),
             np.array([-1 if tag is None else number[tag] for tag in outputs.inside], dtype=np.int32),
-            _core.bounds(units),
+            examples.begin,
             None if Y is None else self._numbers(outputs, Y),
             None if costs is None or by_segments else costs.label_cost(names),
             np.array([label == OUTSIDE for label in outputs.labels]),
@@ -174,9 +166,9 @@ class SemiMarkov(Structure):
             self.tied,
         )
 
-    def join(self, bound: _core.SemiMarkovStructure, features: _core.Features) -> _core.Problem:
+    def join(self, core: _core.SemiMarkovStructure, features: _core.Features) -> _core.Problem:
         """The problem; with alternatives, it can be asked for its good segmentations and for the others."""
-        return _core.divide(bound, features) if bound.divided else _core.join(bound, features)
+        return _core.divide(core, features) if core.divided else _core.join(core, features)
 
     def _alternatives(
         self, outputs: Segmentation, Y: Sequence[Sequence[str]]
@@ -209,44 +201,35 @@ class SemiMarkov(Structure):
                 tags += tags_of(Span(label, start, stop))
         return label_numbers(tags, outputs.names)
 
-    def check_sizes(self, units: Units, Y: Sequence[Sequence[Any]]) -> None:
+    def check_sizes(self, examples: Examples) -> None:
         """Check that every sequence has as many tags as tokens."""
-        lengths = [len(tags) for tags in Y]
-        if len(lengths) != len(units):
-            raise MargraveError(f"there are {len(units)} sequences in X and {len(lengths)} in y.")
-        for i in np.flatnonzero(units != np.asarray(lengths, dtype=np.int64)):
-            raise MargraveError(f"example {i} has {units[i]} tokens and {lengths[int(i)]} labels.")
+        check_lengths(examples)
 
-    def decode_bound(
+    def decode(
         self,
-        outputs: Segmentation,
-        units: Units,
-        bound: _core.Structure,
-        examples: NDArray[np.int64] | None,
+        bound: BoundSegments,
         begin: NDArray[np.int64],
         parts: NDArray[np.int32],
+        owners: NDArray[np.int64] | None = None,
     ) -> list[list[str]]:
         """The tags of every sequence."""
-        assert isinstance(bound, _core.SemiMarkovStructure)
-        names = np.array(outputs.names, dtype=object)
-        tags = names[bound.read_tags(examples, begin, parts)].tolist()
-        ends = np.cumsum(units if examples is None else units[examples]).tolist()
-        return [tags[first:last] for first, last in pairwise([0, *ends])]
+        names = np.array(bound.outputs.names, dtype=object)
+        tags = names[bound.core.read_tags(owners, begin, parts)].tolist()
+        first = bound.examples.begin if owners is None else _core.bounds(bound.examples.sizes[owners])
+        return [tags[a:b] for a, b in pairwise(first.tolist())]
 
     def decode_numbers(
-        self, outputs: Segmentation, units: Units, bound: Any, begin: NDArray[np.int64], parts: NDArray[np.int32]
+        self, bound: BoundSegments, begin: NDArray[np.int64], parts: NDArray[np.int32]
     ) -> NDArray[np.int32]:
         """The indices of the tags of all sequences, concatenated."""
-        numbers: NDArray[np.int32] = bound.read_tags(None, begin, parts)
-        return numbers
+        return bound.core.read_tags(None, begin, parts)
 
-    def present_bound(
-        self, outputs: Segmentation, units: Units, bound: _core.Structure, begin: NDArray[np.int64], mu: Any
+    def present(
+        self, bound: BoundSegments, begin: NDArray[np.int64], mu: NDArray[np.float64]
     ) -> list[NDArray[np.float64]]:
         """The probability of every tag at every position: one (tokens, tags) array per sequence."""
-        assert isinstance(bound, _core.SemiMarkovStructure)
-        rows = bound.tag_marginals(begin, mu).reshape(-1, len(outputs.names))
-        return [rows[first:last] for first, last in pairwise([0, *np.cumsum(units).tolist()])]
+        rows = bound.core.tag_marginals(begin, mu).reshape(-1, len(bound.outputs.names))
+        return [rows[a:b] for a, b in pairwise(bound.examples.begin.tolist())]
 
     def part_names(self, outputs: Segmentation) -> list[str]:
         """The tags."""

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from margrave.binding import bind, bind_shards
+from margrave.examples import Examples
 from margrave.features.base import Features
 from margrave.maps.base import FeatureMap
 from margrave.structures.base import Structure
@@ -51,7 +52,7 @@ def _listed(examples: Any) -> list[Any]:
     return [plain(list(each)) if hasattr(each, "__iter__") else plain(each) for each in examples]
 
 
-def check_feature_map(feature_map: FeatureMap, structure: Structure, X: Any, Y: Any) -> None:
+def check_feature_map(feature_map: FeatureMap[Any, Any], structure: Structure[Any, Any], X: Any, Y: Any) -> None:
     """Check a feature map of your own, bound to a structure.
 
     Parameters
@@ -71,7 +72,7 @@ def check_feature_map(feature_map: FeatureMap, structure: Structure, X: Any, Y: 
         fresh = feature_map.fresh()
         require(type(fresh) is type(feature_map) and not fresh.learned, "it has learned")
     with contract(feature_map, "it learns which weights exist"):
-        bound = bind(structure, fresh, X, Y)
+        bound = bind(structure, fresh, Examples(X, Y))
         require(fresh.learned, "it has not learned")
     problem = bound.problem
     w = rng.standard_normal(problem.dim)
@@ -79,7 +80,7 @@ def check_feature_map(feature_map: FeatureMap, structure: Structure, X: Any, Y: 
         with contract(feature_map, "scatter, row and move are the adjoint of score", f"example {i}: {quoted(X[i])}"):
             assert_adjoint(problem, i, rng.standard_normal(problem.parts(i)), w)
     with contract(feature_map, "examples that were seen in training have the same scores afterwards"):
-        again = bind(structure, fresh, X, outputs=bound.outputs).problem
+        again = bind(structure, fresh, Examples(X), outputs=bound.outputs).problem
         require(again.dim == problem.dim, f"there are {again.dim} weights, and there were {problem.dim}")
         for i in range(problem.size):
             require_bits(f"a score of example {i}", again.score(i, w), problem.score(i, w))
@@ -88,12 +89,14 @@ def check_feature_map(feature_map: FeatureMap, structure: Structure, X: Any, Y: 
         with contract(feature_map, f"{verb} changes no score"):
             sparse = np.where(rng.random(problem.dim) < 0.5, 0.0, w)
             smaller, kept = getattr(fresh, verb)(sparse)
-            less = bind(structure, smaller, X, outputs=bound.outputs).problem
+            less = bind(structure, smaller, Examples(X), outputs=bound.outputs).problem
             for i in range(problem.size):
                 require_close(f"a score of example {i}", less.score(i, kept), problem.score(i, sparse))
     for cut in range(1, len(Y)):
         with contract(feature_map, "shards have the same bits as all examples at once", f"{cut} and {len(Y) - cut}"):
-            shards = bind_shards(structure, feature_map.fresh(), [(X[:cut], Y[:cut]), (X[cut:], Y[cut:])])
+            shards = bind_shards(
+                structure, feature_map.fresh(), [Examples(X[:cut], Y[:cut]), Examples(X[cut:], Y[cut:])]
+            )
             scores = [shard.problem.score(i, w) for shard in shards for i in range(shard.problem.size)]
             for i, theta in enumerate(scores):
                 require_bits(f"a score of example {i}", theta, problem.score(i, w))

@@ -13,6 +13,7 @@ import numpy as np
 from margrave import _core
 from margrave.binding import bind
 from margrave.errors import MargraveError
+from margrave.examples import Examples
 from margrave.learners import Checkpoint, Ended, Learner, Objective, Observer, Record, Solution, State, learner_named
 from margrave.losses import Cost, Hamming, LossFamily, loss_named
 from margrave.maps import ChainMap, FeatureTable, SparseMap
@@ -68,7 +69,7 @@ def small_problems(costs: Cost | None = None) -> list[SmallProblem]:
     arcs = [rng.normal(size=(n * n, 4)) for n in (1, 2, 3)]
     lists = [rng.normal(size=(n, 4)) for n in (1, 3, 5)]
     right = [int(rng.integers(len(each))) for each in lists]
-    every: list[tuple[str, Structure, Any, Any, Any, FeatureMap]] = [
+    every: list[tuple[str, Structure[Any, Any], Any, Any, Any, FeatureMap[Any, Any]]] = [
         ("classes", Multiclass(), rng.normal(size=(7, 3)), [*labels, *rng.choice(labels, 4).tolist()], [labels] * 7,
          FeatureTable("all")),
         ("sequences", Chain(), sentences, tags, all_tags, ChainMap(FeatureTable("observed"))),
@@ -79,7 +80,7 @@ def small_problems(costs: Cost | None = None) -> list[SmallProblem]:
     return [_problem(*each, costs or Hamming()) for each in every if _supported(each[1], costs or Hamming())]
 
 
-def _supported(structure: Structure, costs: Cost) -> bool:
+def _supported(structure: Structure[Any, Any], costs: Cost) -> bool:
     try:
         structure.check_cost(costs)
     except MargraveError:
@@ -103,9 +104,15 @@ def _rooted(heads: Sequence[int]) -> bool:
 
 
 def _problem(
-    name: str, structure: Structure, X: Any, Y: Any, every: Any, feature_map: FeatureMap, costs: Cost
+    name: str,
+    structure: Structure[Any, Any],
+    X: Any,
+    Y: Any,
+    every: Any,
+    feature_map: FeatureMap[Any, Any],
+    costs: Cost,
 ) -> SmallProblem:
-    bound = bind(structure, feature_map, X, Y, costs=costs)
+    bound = bind(structure, feature_map, Examples(X, Y), costs=costs)
     return SmallProblem(name, enumerate_case(bound, feature_map, X, Y, every, costs))
 
 

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from margrave import _core
-from margrave.binding import Bound, bind
+from margrave.binding import BoundProblem, bind
+from margrave.examples import Examples
 from margrave.files.stored import Arrays, pack, unpack
 from margrave.losses.costs import Cost, Hamming
 from margrave.maps import SparseMap
@@ -20,12 +21,12 @@ from margrave.testing.problems import Case, case_of, check_case
 
 
 def check_structure(
-    structure: Structure,
+    structure: Structure[Any, Any],
     X: Any,
     Y: Sequence[Any],
     every: Sequence[Sequence[Any]],
     *,
-    feature_map: FeatureMap | None = None,
+    feature_map: FeatureMap[Any, Any] | None = None,
     costs: Cost | None = None,
     cost: Callable[[Any, Any], float] | None = None,
     random_state: int = 0,
@@ -61,7 +62,7 @@ def check_structure(
         costs = Hamming()
     feature_map = SparseMap() if feature_map is None else feature_map.fresh()
     with contract(name, "bind makes a problem of examples and their outputs"):
-        bound = bind(structure, feature_map, X, Y, costs=costs)
+        bound = bind(structure, feature_map, Examples(X, Y), costs=costs)
         n = bound.problem.size
         require(n == len(Y) == len(every), f"there are {n} examples, {len(Y)} outputs, and outputs of {len(every)}")
     case = enumerate_case(bound, feature_map, X, Y, every, costs)
@@ -75,7 +76,12 @@ def check_structure(
 
 
 def enumerate_case(
-    bound: Bound, feature_map: FeatureMap, X: Any, Y: Sequence[Any], every: Sequence[Sequence[Any]], costs: Cost | None
+    bound: BoundProblem[Any, Any],
+    feature_map: FeatureMap[Any, Any],
+    X: Any,
+    Y: Sequence[Any],
+    every: Sequence[Sequence[Any]],
+    costs: Cost | None,
 ) -> Case:
     """The case of some bound examples: the parts of each output are those that it has as a gold output.
 
@@ -93,7 +99,9 @@ def enumerate_case(
     for i, ys in enumerate(every):
         where = f"example {i}: {quoted(X[i])}"
         with contract(name, "every output can be bound", where):
-            alone = bind(structure, feature_map, _repeated(X, i, len(ys)), list(ys), outputs=bound.outputs, costs=costs)
+            alone = bind(
+                structure, feature_map, Examples(_repeated(X, i, len(ys)), list(ys)), outputs=bound.outputs, costs=costs
+            )
             bags = [alone.problem.gold(k) for k in range(len(ys))]
         with contract(name, "different outputs have different parts", where):
             seen: dict[tuple[int, ...], Any] = {}
@@ -121,7 +129,7 @@ def _repeated(X: Any, i: int, n: int) -> Any:
 
 
 def _check_weights(
-    name: str, bound: Bound, case: Case, every: Sequence[Sequence[Any]], rng: np.random.Generator
+    name: str, bound: BoundProblem[Any, Any], case: Case, every: Sequence[Sequence[Any]], rng: np.random.Generator
 ) -> None:
     """Inference at weights: decoded outputs, marginals in the user's form, and any number of threads."""
     problem = bound.problem
@@ -151,16 +159,16 @@ def _marginals(problem: _core.Problem, w: Array, threads: int) -> tuple[Any, Any
     return begin, mu
 
 
-def _check_unlabeled(name: str, bound: Bound, feature_map: FeatureMap, X: Any) -> None:
+def _check_unlabeled(name: str, bound: BoundProblem[Any, Any], feature_map: FeatureMap[Any, Any], X: Any) -> None:
     """Examples without outputs have the same predictions."""
     with contract(name, "examples without outputs are bound alike"):
-        new = bind(bound.structure, feature_map, X, outputs=bound.outputs)
+        new = bind(bound.structure, feature_map, Examples(X), outputs=bound.outputs)
         require(not new.problem.has_gold, "it has gold outputs")
         w = np.linspace(-1.0, 1.0, new.problem.dim)
         require_same("the best outputs", new.best(w, 1), bound.best(w, 1))
 
 
-def check_learning(structure: Structure, Y: Sequence[Any]) -> None:
+def check_learning(structure: Structure[Any, Any], Y: Sequence[Any]) -> None:
     """Check that what a structure learns from shards of the outputs is what it learns from all of them.
 
     Parameters

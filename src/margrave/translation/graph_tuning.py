@@ -1,13 +1,15 @@
-"""Learning weights from whole search graphs: all paths are compared with pseudo-references (004, LP (8), section 5.2).
+"""Learning weights from whole search graphs: all paths are compared with pseudo-references.
 
 The graphs of several decodings are merged: they share their first and their last node. The pseudo-references of a
 sentence are its best candidates by BLEU+1. Every path that spells one of them is good, and all other paths are wrong;
 both are searched by Viterbi, since the product of the graph with the trie of the good strings divides it in two.
 """
 
+# With LP(program="all"), this is program (8) of 004, section 5.2.
+
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,34 +24,25 @@ from margrave.losses import loss_named
 from margrave.structures.lattice_paths import good_arrays, vocabulary_of
 from margrave.translation.decoding import Edges, Weights
 from margrave.translation.parallel import split_words
-from margrave.translation.tuning import ListLearner, MergedLists, Outcome
+from margrave.translation.tuning import MergedLists, ObjectiveLearner, Outcome
 
 
 @dataclass
-class GraphMargins(ListLearner):
-    """Any loss and learner for lattices over merged search graphs; `learner=LP(program="all")` is program (8) of 004.
+class GraphMargins(ObjectiveLearner):
+    """Separates the paths of pseudo-references from all other paths of merged search graphs, as in `LatticeDecoder`.
 
     Parameters
     ----------
-    loss, learner, C, tol, seed, max_iter : as in `LatticeDecoder`.
-    good : how many distinct candidates are pseudo-references, the best by BLEU+1.
     n_edges : how many edges of each graph are kept, those on the best paths. Everything that is learned is relative to
         these graphs, which are pruned anyway.
     """
 
     needs_graphs: ClassVar[bool] = True
 
-    loss: Any = "hinge"
-    learner: Any = "lp"
-    C: float = 1.0
-    tol: float = 1e-2
-    good: int = 1
     n_edges: int = 1000
-    random_state: int = 0
-    max_iter: int | None = None
 
     def __post_init__(self) -> None:
-        self.good = whole("good", self.good, 1, 10**9)
+        super().__post_init__()
         self.n_edges = whole("n_edges", self.n_edges, 1, 10**9)
 
     def pruned(self, graph: Edges) -> Edges:
@@ -78,10 +71,7 @@ class GraphMargins(ListLearner):
         loss = loss_named(self.loss)
         check_loss(learner_named(self.learner), loss)
         learner = learner_named(self.learner).resolve(loss, problem)
-        objective = Objective(
-            problem, loss, C=self.C, tol=self.tol, max_iter=self.max_iter, n_jobs=1, random_state=self.random_state
-        )
-        found = learner.solve(objective)
+        found = learner.solve(Objective(problem, loss, n_jobs=1, **self.settings()))
         interrupted = found.ended is Ended.INTERRUPTED
         self.outcome = Outcome(
             learner, found.certificate, found.history, found.converged, bool(found.w.any()), interrupted

@@ -1,6 +1,6 @@
-"""N-gram language models: ARPA files, and estimates with modified Kneser-Ney smoothing (004, section 5.2)."""
+"""N-gram language models: ARPA files, and estimates with modified Kneser-Ney smoothing."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from os import PathLike
 from typing import IO, Any
 
@@ -12,9 +12,7 @@ from margrave.datasets.opening import read_line_pieces, source_name, write_lines
 from margrave.errors import DataError, MargraveError
 from margrave.files.stored import vector
 from margrave.stored import Stored
-from margrave.translation.parallel import split_words
-
-Words = str | Sequence[str]
+from margrave.translation.parallel import Words, words_of
 
 _LINES = 100_000  # that are written at once
 
@@ -37,7 +35,7 @@ class NGramModel:
 
     @classmethod
     def read_arpa(cls, path: str | PathLike[str] | IO[bytes]) -> "NGramModel":
-        """Read a model in ARPA format; gzip is recognised.
+        """Read a model in ARPA format; gzip is recognized.
 
         A model without <unk> gives unknown words the score -100.
 
@@ -72,7 +70,7 @@ class NGramModel:
         counter = _core.KneserNey(whole("order", order, 1, 100))
         for i, sentence in enumerate(sentences):
             try:
-                counter.add(_words(sentence))
+                counter.add(words_of(sentence))
             except MargraveError as error:
                 raise MargraveError(f"sentence {i}: {error}") from None
         return cls(counter.estimate())
@@ -106,7 +104,7 @@ class NGramModel:
         ----------
         words : the sentence.
         """
-        return self.core.score(_words(words))
+        return self.core.score(words_of(words))
 
     def conditional(self, word: str, context: Words = ()) -> float:
         """The score of a word behind others.
@@ -116,7 +114,7 @@ class NGramModel:
         word : the word; it can be </s>.
         context : the words before it, which can begin with <s>.
         """
-        return self.core.conditional(word, _words(context))
+        return self.core.conditional(word, words_of(context))
 
     def state(self, words: Words) -> tuple[str, ...]:
         """The last words that can matter for the score of what follows: the longest known suffix below the order.
@@ -125,7 +123,7 @@ class NGramModel:
         ----------
         words : the words so far, which can begin with <s>.
         """
-        return tuple(self.core.state(_words(words)))
+        return tuple(self.core.state(words_of(words)))
 
     def _lines(self) -> Iterator[str]:
         yield "\\data\\"
@@ -137,15 +135,6 @@ class NGramModel:
             for first in range(0, count, _LINES):
                 yield self.core.lines(n, first, min(first + _LINES, count))
         yield "\n\\end\\"
-
-
-def _words(words: Words) -> list[str]:
-    if isinstance(words, str):
-        return split_words(words)
-    listed = list(words)
-    if not all(isinstance(word, str) for word in listed):
-        raise MargraveError(f"words must be texts, and they are {words!r}.")
-    return listed
 
 
 class StoredModel(Stored, kind="language-model"):

@@ -6,7 +6,7 @@ sums change only where the best candidate changes, so that the best point of the
 the axes of the features, and random directions.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,7 +52,7 @@ def mert(
     restarts : the number of further starts from random weights.
     random_directions : the number of random directions to search in each iteration, in addition to every feature.
     max_iter : the maximum number of iterations per start; the search ends earlier if no direction improves the score.
-    seed : the seed of the random numbers.
+    random_state : the seed of the random numbers.
 
     >>> import numpy as np
     >>> weights, score = mert([np.array([[1.0], [2.0]])], [np.array([[0], [1]])], lambda sums: sums[..., 0], [-1.0])
@@ -76,6 +76,21 @@ def mert(
     ]
     weights, best = max(found, key=lambda pair: pair[1])
     return _of_norm_one(weights, lists, score, best), best
+
+
+def deviations(lists: Iterable[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """The standard deviation of each feature within lists; 1 for a feature that is constant in each of them.
+
+    Parameters
+    ----------
+    lists : for each list, an array (candidates, d).
+    """
+    total, size = np.float64(0.0), 0
+    for rows in lists:
+        total = total + ((rows - rows.mean(axis=0)) ** 2).sum(axis=0)
+        size += len(rows)
+    found = np.sqrt(total / size)
+    return np.where(found > 0, found, 1.0)
 
 
 def line_search(
@@ -114,13 +129,8 @@ class _Lists:
 
     def scales(self) -> NDArray[np.float64]:
         """The standard deviation of each feature within the lists, by which random weights are divided."""
-        total, size = np.zeros(self.features.shape[1]), 0
-        for row, missing in zip(self.number, self.missing, strict=True):
-            of_list = self.features[row[~missing]]
-            total += ((of_list - of_list.mean(axis=0)) ** 2).sum(axis=0)
-            size += len(of_list)
-        deviations = np.sqrt(total / size)
-        return np.where(deviations > 0, deviations, 1.0)
+        pairs = zip(self.number, self.missing, strict=True)
+        return deviations(self.features[row[~missing]] for row, missing in pairs)
 
     def by_list(self, values: NDArray[np.float64], filler: float) -> NDArray[np.float64]:
         """Values of candidates, as an array (lists, longest)."""

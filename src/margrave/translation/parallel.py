@@ -5,11 +5,13 @@ and a link `i-j` joins source word i with target word j, both counted from 0.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from margrave.data.parallel import Links, ParallelText
 from margrave.datasets.opening import TextSource, read_lines, source_name
 from margrave.errors import DataError, MargraveError, counted
+
+Words = str | Sequence[str]
 
 _BAR = "|||"
 _WORD = re.compile("[^ \\t\\n\\r\\f\\v]+")
@@ -29,6 +31,21 @@ def split_words(sentence: str) -> list[str]:
     ['10\\xa0000', 'euros']
     """
     return _WORD.findall(sentence)
+
+
+def words_of(sentence: Words) -> list[str]:
+    """The words of a sentence that may be a text; an error if it is something else.
+
+    Parameters
+    ----------
+    sentence : a text, or its words.
+    """
+    if isinstance(sentence, str):
+        return split_words(sentence)
+    words = list(sentence) if isinstance(sentence, Iterable) else [sentence]
+    if not all(isinstance(word, str) for word in words):
+        raise MargraveError(f"a sentence must be a text or a list of words, all of them texts, and it is {sentence!r}.")
+    return words
 
 
 def read_sentences(path: TextSource, encoding: str = "utf-8") -> list[str]:

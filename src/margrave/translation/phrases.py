@@ -1,4 +1,6 @@
-"""Phrase tables: phrase pairs of word-aligned sentences, with the probabilities of 004, section 5.2."""
+"""Phrase tables: phrase pairs of word-aligned sentences, with their probabilities."""
+
+# The probabilities are those of 004, section 5.2.
 
 from collections.abc import Mapping, Sequence
 from operator import index

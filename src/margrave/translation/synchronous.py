@@ -16,10 +16,9 @@ from margrave.datasets.opening import read_line_pieces, source_name
 from margrave.errors import DataError, MargraveError, unknown
 from margrave.files.stored import vector
 from margrave.stored import Stored
+from margrave.translation.decoding import replaced
 from margrave.translation.language_model import NGramModel, StoredModel
-from margrave.translation.parallel import split_words
-
-Words = str | Sequence[str]
+from margrave.translation.parallel import Words, words_of
 
 BEAM = 200  # combinations per node of the forest: see benchmarks/experiments/hiero.py
 _NO_LIMIT = 2**31 - 1
@@ -69,7 +68,7 @@ class SynchronousGrammar:
         sign: float = 1.0,
         span_limit: int | None = None,
     ) -> "SynchronousGrammar":
-        """Read rules from a file; gzip is recognised. The result is the grammar itself.
+        """Read rules from a file; gzip is recognized. The result is the grammar itself.
 
         Parameters
         ----------
@@ -246,7 +245,7 @@ class SynchronousDecoder(Stored, kind="decoder"):
             raise MargraveError("sources must be a list of sentences, and it is a text.")
         vector, limit = self._weights(weights), self._beam(beam)
         k = whole("k", k, 1, 2**31 - 1)
-        return [self._named(self.core.decode(_words(source), vector, k, limit, distinct)) for source in sources]
+        return [self._named(self.core.decode(words_of(source), vector, k, limit, distinct)) for source in sources]
 
     def derivations(
         self, source: Words, target: Words, weights: Mapping[str, float], *, k: int = 1
@@ -261,7 +260,7 @@ class SynchronousDecoder(Stored, kind="decoder"):
         k : the number of derivations.
         """
         k = whole("k", k, 1, 2**31 - 1)
-        return self._named(self.core.forced(_words(source), _words(target), self._weights(weights), k))
+        return self._named(self.core.forced(words_of(source), words_of(target), self._weights(weights), k))
 
     def forest(self, source: Words, weights: Mapping[str, float], *, beam: int | None = BEAM) -> Forest | None:
         """Make the forest of the derivations that the search finds; None if there is none.
@@ -275,7 +274,7 @@ class SynchronousDecoder(Stored, kind="decoder"):
         weights : the weight of each feature, which decide what is pruned.
         beam : as in `decode`.
         """
-        edges = self.core.forest(_words(source), self._weights(weights), self._beam(beam))
+        edges = self.core.forest(words_of(source), self._weights(weights), self._beam(beam))
         if not edges:
             return None
         listed = [
@@ -296,7 +295,7 @@ class SynchronousDecoder(Stored, kind="decoder"):
         ----------
         source : the sentence.
         """
-        words = _words(source)
+        words = words_of(source)
         return [words[i] for i in self.core.unknown(words)]
 
     def stored_settings(self) -> dict[str, Any]:
@@ -324,13 +323,7 @@ class SynchronousDecoder(Stored, kind="decoder"):
         return cls(grammar, None if model is None else model.model, **given)
 
     def _weights(self, weights: Mapping[str, float]) -> NDArray[np.float64]:
-        number = {name: k for k, name in enumerate(self.features)}
-        vector = np.zeros(len(number))
-        for name, value in weights.items():
-            if name not in number:
-                raise unknown("feature", name, self.features[:20])
-            vector[number[name]] = real(f"the weight of {name}", value, "be finite", isfinite)
-        return vector
+        return replaced(np.zeros(len(self.features)), self.features, weights)
 
     def _beam(self, beam: int | None) -> int:
         return 0 if beam is None else whole("beam", beam, 1, 2**31 - 1)
@@ -340,11 +333,3 @@ class SynchronousDecoder(Stored, kind="decoder"):
             Translation(score, text, {self.features[number]: value for number, value in features})
             for score, text, features in found
         ]
-
-
-def _words(words: Any) -> list[str]:
-    if isinstance(words, str):
-        return split_words(words)
-    if not isinstance(words, Sequence) or not all(isinstance(word, str) for word in words):
-        raise MargraveError(f"a sentence must be a text or a list of words, not {words!r}.")
-    return list(words)

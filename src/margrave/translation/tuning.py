@@ -2,8 +2,7 @@
 
 The lists of several decodings are merged, so that what was learned is not forgotten, and weights are carried from round
 to round. Learners of lists are minimum error rate training (Och 2003), k-best MIRA with hope and fear (Chiang 2012;
-Cherry and Foster 2012), and the linear programs (7) and (8) of 004, and all other learners of the library, on
-pseudo-references.
+Cherry and Foster 2012), and all losses and learners of the library on pseudo-references.
 """
 
 from abc import ABC, abstractmethod
@@ -16,9 +15,11 @@ from numpy.typing import NDArray
 
 from margrave.checks import whole
 from margrave.errors import MargraveError
+from margrave.estimators.reranker import Reranker
+from margrave.learners import Ended
 from margrave.metrics.translation import BleuStatistics, References, bleu_of_statistics
 from margrave.translation.decoding import Candidates, Decoder, Edges, Found, Weights, each_of
-from margrave.translation.mert import mert
+from margrave.translation.mert import deviations, mert
 
 _OF_BLEU = 0.3  # the deviation of scores within lists at the beginning of k-best MIRA, relative to that of BLEU+1
 
@@ -94,10 +95,10 @@ class MergedLists:
         return self._rows_of_text[i][text] if text in self._rows_of_text[i] else self._statistics.row(i, text)
 
     def dense(self, i: int, d: int) -> NDArray[np.float64]:
-        """The candidates of sentence i as an array with d columns."""
+        """The first d features of the candidates of sentence i, as an array with d columns."""
         rows = np.zeros((len(self.index[i]), d))
         for row, index, value in zip(rows, self.index[i], self.value[i], strict=True):
-            row[index] = value
+            row[index[index < d]] = value[index < d]
         return rows
 
     def sparse(self, i: int, d: int, kept: Sequence[int], scales: Weights) -> Any:
@@ -112,17 +113,7 @@ class MergedLists:
 
     def deviations(self, d: int, dense: int) -> Weights:
         """The deviation of each dense feature within the lists, and 1 for the others."""
-        total, size = np.zeros(dense), 0
-        for i in range(self.size):
-            rows = np.zeros((len(self.index[i]), dense))
-            for row, index, value in zip(rows, self.index[i], self.value[i], strict=True):
-                row[index[index < dense]] = value[index < dense]
-            total += ((rows - rows.mean(axis=0)) ** 2).sum(axis=0)
-            size += len(rows)
-        found = np.ones(d)
-        deviations = np.sqrt(total / max(size, 1))
-        found[:dense] = np.where(deviations > 0, deviations, 1.0)
-        return found
+        return np.concatenate([deviations(self.dense(i, dense) for i in range(self.size)), np.ones(d - dense)])
 
 
 @dataclass(frozen=True)
@@ -198,7 +189,7 @@ class HopeFearMIRA(ListLearner):
     ----------
     step : the largest step.
     passes : over all lists; the weights are averaged over all steps.
-    seed : of the order of sentences.
+    random_state : the seed of the order of sentences.
     """
 
     step: float = 0.01
@@ -237,17 +228,13 @@ class HopeFearMIRA(ListLearner):
 
 
 @dataclass
-class PseudoReferences(ListLearner):
-    """Any loss and learner of the library over pseudo-references, the best candidates by BLEU+1, and worse ones.
-
-    `learner=LP(program="closest")` is program (7) of 004, and `LP(program="all")` is program (8).
+class ObjectiveLearner(ListLearner):
+    """Any loss and learner of the library on pseudo-references, the best candidates by BLEU+1.
 
     Parameters
     ----------
-    loss, learner, C, tol : as in `Reranker`; the cost of a candidate is what it loses in BLEU+1.
-    good : how many candidates are pseudo-references; at most half of a list.
-    wrong : how many of the worst others are wrong; None means all. With dense features alone, separating all others is
-        usually hopeless, and the optimum of the linear programs is then w = 0.
+    loss, learner, C, tol, random_state, max_iter : as in `Reranker`.
+    good : how many candidates are pseudo-references; at most half of those of a sentence.
     """
 
     loss: Any = "hinge"
@@ -255,20 +242,41 @@ class PseudoReferences(ListLearner):
     C: float = 1.0
     tol: float = 1e-2
     good: int = 1
-    wrong: int | None = None
     random_state: int = 0
     max_iter: int | None = None
 
     def __post_init__(self) -> None:
         self.good = whole("good", self.good, 1, 10**9)
+
+    def settings(self) -> dict[str, Any]:
+        """What a run of the learner is told."""
+        return {name: getattr(self, name) for name in ("C", "tol", "random_state", "max_iter")}
+
+
+@dataclass
+class PseudoReferences(ObjectiveLearner):
+    """Separates pseudo-references from worse candidates; the cost of a candidate is what it loses in BLEU+1.
+
+    `learner=LP(program="closest")` places the closest pseudo-reference above a wrong candidate, and
+    `LP(program="all")` all of them.
+
+    Parameters
+    ----------
+    wrong : how many of the worst others are wrong; None means all. With dense features alone, separating all others is
+        usually hopeless, and the optimum of the linear programs is then w = 0.
+    """
+
+    # The linear programs are (7) and (8) of 004.
+
+    wrong: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         if self.wrong is not None:
             self.wrong = whole("wrong", self.wrong, 1, 10**9)
 
     def learn(self, lists: MergedLists, start: Weights, dense: int) -> Weights:
         """The optimum; the weights of the round before if it is zero, which would make all translations equal."""
-        from margrave import Reranker
-        from margrave.learners import Ended
-
         scales = lists.deviations(len(start), dense)
         X, good, costs = [], [], []
         for i in range(lists.size):
@@ -279,13 +287,7 @@ class PseudoReferences(ListLearner):
                 costs.append(of_kept)
         if not X:
             return start
-        settings: dict[str, Any] = {
-            "C": self.C,
-            "tol": self.tol,
-            "random_state": self.random_state,
-            "max_iter": self.max_iter,
-        }
-        model = Reranker(self.loss, learner=self.learner, n_jobs=1, **settings).fit(X, good, costs)
+        model = Reranker(self.loss, learner=self.learner, n_jobs=1, **self.settings()).fit(X, good, costs=costs)
         w: Weights = model.coef_ / scales
         self.outcome = Outcome(
             model.learner_,

@@ -11,6 +11,7 @@ from margrave import _core
 from margrave.checks import real, whole
 from margrave.data.forests import Forest
 from margrave.errors import MargraveError
+from margrave.examples import Examples
 from margrave.structures.base import NoOutputs
 from margrave.structures.forest_derivations import ForestDerivations
 
@@ -44,7 +45,9 @@ class WeightedForest:
             [sum(given.get(name, 0.0) * value for name, value in edge.features.items()) for edge in forest.edges]
         )
         n = len(forest.edges)
-        self._bound = ForestDerivations().bind(NoOutputs(), np.array([n], dtype=np.int64), forests=[forest])
+        self._bound = ForestDerivations().bind(
+            NoOutputs(), Examples.of_sizes(np.array([n], dtype=np.int64), X=[forest])
+        )
         rows = _core.Tokens(np.array([0, n]), np.zeros(n + 1, dtype=np.int64), np.zeros(0, dtype=np.int32), None)
         self._problem = _core.join(self._bound, _core.sparse_parts(0, rows, self._bound.choices, self._bound.repeats))
 
@@ -90,7 +93,7 @@ class WeightedForest:
         Parameters
         ----------
         n : their number.
-        seed : the seed of the random numbers.
+        random_state : the seed of the random numbers.
         """
         whole("n", n, 1, 2**31 - 1)
         drawn = [self._problem.sample(0, self.scores, random_state + k).tolist() for k in range(n)]

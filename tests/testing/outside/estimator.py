@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from margrave.estimators.base import StructuredEstimator
+from margrave.examples import Examples
 from margrave.features import Features
 from margrave.maps import SparseMap
 from margrave.options import option
@@ -35,7 +36,7 @@ class SegmenterSettings(LearningSettings):
 class Segmenter(SegmenterSettings, StructuredEstimator):
     """Divides texts into segments."""
 
-    def _structure(self, given: Any) -> Segments:
+    def _structure(self, examples: Examples) -> Segments:
         return Segments()
 
     def _map(self, outputs: Any) -> SparseMap:

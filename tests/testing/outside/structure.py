@@ -10,7 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
+from margrave.examples import Examples
+from margrave.losses import Cost
 from margrave.structures import NoOutputs, Structure
+from margrave.structures.base import Bound
 
 LONGEST = 3
 Segment = tuple[int, int]  # begin, end
@@ -39,15 +42,15 @@ def graph(n: int) -> _core.Hypergraph:
     return _core.Hypergraph(n + 1, heads, begins, tails, begins, np.arange(len(every), dtype=np.int32))
 
 
-def tokens_of(units: NDArray[np.int64]) -> list[int]:
+def tokens_of(examples: Examples) -> list[int]:
     """The number of tokens of each text, from its number of segments."""
     lengths = {len(segments(n)): n for n in range(1, 100)}
-    return [lengths[int(count)] for count in units]
+    return [lengths[count] for count in examples.sizes.tolist()]
 
 
 @dataclass
-class Segments(Structure):
-    """Divisions of a text into segments of at most three tokens; a unit, and a part, is a segment."""
+class Segments(Structure[NoOutputs, _core.Structure]):
+    """Divisions of a text into segments of at most three tokens; a row, and a part, is a segment."""
 
     name = "outside-segments"
     examples = "texts"
@@ -55,25 +58,28 @@ class Segments(Structure):
     def learn(self, Y: Sequence[Any]) -> NoOutputs:
         return NoOutputs()
 
-    def bind(
-        self, outputs: Any, units: NDArray[np.int64], Y: Any = None, *, costs: Any = None, allowed: Any = None
-    ) -> _core.Structure:
-        lengths = tokens_of(units)
+    def bind(self, outputs: NoOutputs, examples: Examples, costs: Cost | None = None) -> _core.Structure:
+        lengths, Y = tokens_of(examples), examples.Y
         if costs is not None:
             self.check_cost(costs)
         gold = delta = None
         if Y is not None:
             numbers = [{segment: part for part, segment in enumerate(segments(n))} for n in lengths]
             gold = [np.array([of[s] for s in map(tuple, y)], np.int32) for of, y in zip(numbers, Y, strict=True)]
-            delta = [np.ones(int(count)) for count in units]  # every wrong segment costs 1
+            delta = [np.ones(int(count)) for count in examples.sizes]  # every wrong segment costs 1
             for of_example, parts in zip(delta, gold, strict=True):
                 of_example[parts] = 0
         graphs = [graph(n) for n in lengths]
-        return _core.hypergraphs(graphs, np.asarray(units, dtype=np.int64), gold, delta, None)
+        return _core.hypergraphs(graphs, examples.sizes, gold, delta, None)
 
     def decode(
-        self, outputs: Any, units: NDArray[np.int64], begin: NDArray[np.int64], parts: NDArray[np.int32]
+        self,
+        bound: Bound[NoOutputs, _core.Structure],
+        begin: NDArray[np.int64],
+        parts: NDArray[np.int32],
+        owners: NDArray[np.int64] | None = None,
     ) -> list[list[Segment]]:
-        names = [segments(n) for n in tokens_of(units)]
+        every = [segments(n) for n in tokens_of(bound.examples)]
+        names = every if owners is None else [every[i] for i in owners]
         bounds = zip(names, pairwise(begin.tolist()), strict=True)
         return [sorted(of[part] for part in parts[first:last]) for of, (first, last) in bounds]

@@ -76,7 +76,7 @@ inline void expect_gold(const Problem& p) {
 }
 
 inline int checked_threads(int threads) {
-  if (threads < 1 || threads > 1024) throw InputError("n_threads must be from 1 to 1024.");
+  if (threads < 1 || threads > 1024) throw InputError("n_jobs must be from 1 to 1024.");
   return threads;
 }
 

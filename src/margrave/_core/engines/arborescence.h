@@ -339,7 +339,7 @@ class StateReduction {
   };
 
   // Calls visitor.marginals(m, mu of the n arcs into m) for every word in order, and visitor.clamp(block, middle)
-  // before words first..middle-1, all visited, are eliminated in favour of the rest. False if it fails. A visitor with
+  // before words first..middle-1, all visited, are eliminated in favor of the rest. False if it fails. A visitor with
   // a function log_odds(m, numbers of the n arcs into m) is given log mu - log (1 - mu) instead of mu.
   template <class Visitor>
   bool run(int n, const double* theta, bool single_root, Visitor& visitor) {
@@ -796,7 +796,7 @@ inline int kbest(int n, const double* theta, bool single_root, int k, Workspace&
     if (solve(required, branch.root)) push(required, branch.root, branch.tree);
   }
 
-  // Rounding may have swapped neighbours.
+  // Rounding may have swapped neighbors.
   std::vector<size_t> order(values.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return values[a] > values[b]; });
@@ -852,7 +852,7 @@ bool sample(int n, const double* theta, bool single_root, Rng& rng, Workspace& w
   if (wilson(n, theta, rng, budget, ws.cumulative, heads)) return true;
 
   // One number a word, drawn beforehand: should doubles fail half way, Wide draws the same tree and not another one,
-  // which would favour the trees on which doubles succeed.
+  // which would favor the trees on which doubles succeed.
   ws.uniform.resize(size);
   for (double& u : ws.uniform) u = rng.uniform();
   heads.assign(size, 0);

@@ -7,7 +7,7 @@
 //
 // Rules are grouped by their symbols on the right. The tops of a symbol that begin at s lie side by side by where they
 // end, and those that end at e by where they begin, so that the sum over m for a pair (B, C) is one inner product of
-// neighbouring numbers, between the first and the last place at which both symbols are alive. Several cells of the same
+// neighboring numbers, between the first and the last place at which both symbols are alive. Several cells of the same
 // width are filled together, so that the rules of a large grammar are read from memory once for all of them.
 //
 // Scaling. Each cell has an exponent k; true values are 2^k times the stored ones, the largest of which is about 1. The

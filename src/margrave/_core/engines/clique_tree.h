@@ -12,7 +12,7 @@
 //
 // Hard factors are tables of 0 and -inf. Rules that count true literals are chains of small tables if their own table
 // would be large: an auxiliary variable after each literal holds the count so far, cut off where it no longer matters.
-// It is a function of the labels, so every labelling is still counted once.
+// It is a function of the labels, so every labeling is still counted once.
 #pragma once
 
 #include <algorithm>
@@ -56,14 +56,14 @@ class CliqueTree {
   int64_t width() const { return width_; }  // the number of variables in the largest clique
   double bytes() const { return 8.0 * static_cast<double>(cells_ + separators_); }
   int64_t cells() const { return cells_; }
-  bool restricted() const { return restricted_; }  // whether some labellings are no outputs
+  bool restricted() const { return restricted_; }  // whether some labelings are no outputs
   // Whether every clique is the scope of a dense or listed factor, so that the marginals of factors determine a
   // distribution.
   bool factors_are_cliques() const {
     return std::all_of(nodes_.begin(), nodes_.end(), [](const Node& node) { return node.factor >= 0; });
   }
 
-  double argmax(const double* theta, int32_t* labelling, Scratch& scratch) const {
+  double argmax(const double* theta, int32_t* labeling, Scratch& scratch) const {
     double* tables = scratch.take(cells_);
     double* messages = scratch.take(separators_);
     const double value = upwards<kMax>(theta, tables, messages, scratch);
@@ -73,7 +73,7 @@ class CliqueTree {
       const double* row = tables + node.first_cell + s * node.eliminated;
       return std::max_element(row, row + node.eliminated) - row;
     });
-    std::copy_n(labels.data(), variables_, labelling);
+    std::copy_n(labels.data(), variables_, labeling);
     return value;
   }
 
@@ -101,7 +101,7 @@ class CliqueTree {
     return log_z;
   }
 
-  // Draws labellings, `count` of them, one after another: visit(labelling). False if there are none.
+  // Draws labelings, `count` of them, one after another: visit(labeling). False if there are none.
   template <typename Visit>
   bool sample(const double* theta, int64_t count, Random& random, const Visit& visit, Scratch& scratch) const {
     double* tables = scratch.take(cells_);
@@ -117,7 +117,7 @@ class CliqueTree {
     return true;
   }
 
-  // The k best labellings: visit(value, labelling).
+  // The k best labelings: visit(value, labeling).
   template <typename Visit>
   void kbest(const double* theta, int64_t k, const Visit& visit, Scratch& scratch) const {
     Ranked ranked{*this, scratch.take(cells_), scratch.take(cells_), scratch.take(separators_), 0};
@@ -351,14 +351,14 @@ class CliqueTree {
         for (int64_t s = 0; s < node.separator; ++s)
           message[s] = *std::max_element(table + s * node.eliminated, table + (s + 1) * node.eliminated);
       else
-        normalise(node, table, message);
+        normalize(node, table, message);
       if (node.parent < 0) total += message[0];
       if (total == -kInfinity) return total;
     }
     return total;
   }
 
-  static void normalise(const Node& node, double* table, double* message) {
+  static void normalize(const Node& node, double* table, double* message) {
     const int64_t n = node.eliminated;
     if (n == 2) {  // log(exp a + exp b) and the logistic function
       for (int64_t s = 0; s < node.separator; ++s) {

@@ -7,7 +7,7 @@
 //
 //   Right(i, j)     i with descendants up to j             Left(i, j)     j with descendants down to i
 //   RightArc(i, j)  the same with the arc i -> j as last   LeftArc(i, j)  the same with the arc j -> i
-//   Join(i, j)      two neighbouring halves, between which an arc can be drawn
+//   Join(i, j)      two neighboring halves, between which an arc can be drawn
 //
 // With the weights of the arcs, and Right(i, i) = Left(i, i) = 1,
 //

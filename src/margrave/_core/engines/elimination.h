@@ -1,7 +1,7 @@
 // Clique trees of undirected graphs by min-fill elimination.
 //
-// Eliminating a variable joins its neighbours to each other. The variable that is eliminated next is one whose
-// neighbours need the fewest new edges; among several, one with the smallest table. A variable and its neighbours at
+// Eliminating a variable joins its neighbors to each other. The variable that is eliminated next is one whose
+// neighbors need the fewest new edges; among several, one with the smallest table. A variable and its neighbors at
 // this moment are a clique, unless it lies within the clique of a variable eliminated before. The parent of a clique is
 // the one in which the first of its other variables is eliminated (Koller and Friedman 2009, sections 9.4.3 and 10.4).
 #pragma once
@@ -27,21 +27,21 @@ class Elimination {
   // labels: of each variable. Cliques come with children before parents. If the tables of cliques together would have
   // more than `most` cells, elimination goes on for a while only to learn how large they would be, and there are none.
   Elimination(std::vector<int64_t> labels, double most) : labels_(std::move(labels)), most_(most) {
-    neighbours_.resize(labels_.size());
+    neighbors_.resize(labels_.size());
   }
 
   // The variables of a factor are all joined.
   void join(const int32_t* scope, int64_t arity) {
     for (int64_t a = 0; a < arity; ++a)
       for (int64_t b = 0; b < arity; ++b)
-        if (a != b) neighbours_[at(scope[a])].push_back(scope[b]);
+        if (a != b) neighbors_[at(scope[a])].push_back(scope[b]);
   }
 
   void run() {
     const auto n = static_cast<int32_t>(labels_.size());
     mark_.assign(at(n), -1);
     position_.assign(at(n), -1);
-    for (auto& list : neighbours_) {
+    for (auto& list : neighbors_) {
       std::sort(list.begin(), list.end());
       list.erase(std::unique(list.begin(), list.end()), list.end());
     }
@@ -79,26 +79,26 @@ class Elimination {
   static size_t at(int64_t k) { return static_cast<size_t>(k); }
 
   Key key(int32_t v) {
-    const std::vector<int32_t>& beside = neighbours_[at(v)];
+    const std::vector<int32_t>& beside = neighbors_[at(v)];
     int64_t missing = 0;
     double cells = static_cast<double>(labels_[at(v)]);
     for (const int32_t u : beside) {
       cells *= static_cast<double>(labels_[at(u)]);
       ++stamp_;
-      for (const int32_t w : neighbours_[at(u)]) mark_[at(w)] = stamp_;
+      for (const int32_t w : neighbors_[at(u)]) mark_[at(w)] = stamp_;
       for (const int32_t w : beside) missing += w != u && mark_[at(w)] != stamp_ ? 1 : 0;
-      work_ += static_cast<int64_t>(beside.size() + neighbours_[at(u)].size());
+      work_ += static_cast<int64_t>(beside.size() + neighbors_[at(u)].size());
     }
     return {missing, cells, v};
   }
 
   std::vector<int32_t> eliminate(int32_t v, int32_t step) {
     position_[at(v)] = step;
-    std::vector<int32_t> beside = std::move(neighbours_[at(v)]);
-    neighbours_[at(v)].clear();
+    std::vector<int32_t> beside = std::move(neighbors_[at(v)]);
+    neighbors_[at(v)].clear();
     const bool fills = std::get<0>(key_[at(v)]) > 0;
     for (const int32_t u : beside) {
-      std::vector<int32_t>& list = neighbours_[at(u)];
+      std::vector<int32_t>& list = neighbors_[at(u)];
       list.erase(std::find(list.begin(), list.end(), v));
       if (!fills) continue;
       ++stamp_;
@@ -108,8 +108,7 @@ class Elimination {
     }
     std::vector<int32_t> changed = beside;
     if (fills) {
-      for (const int32_t u : beside)
-        changed.insert(changed.end(), neighbours_[at(u)].begin(), neighbours_[at(u)].end());
+      for (const int32_t u : beside) changed.insert(changed.end(), neighbors_[at(u)].begin(), neighbors_[at(u)].end());
       std::sort(changed.begin(), changed.end());
       changed.erase(std::unique(changed.begin(), changed.end()), changed.end());
     }
@@ -163,8 +162,8 @@ class Elimination {
 
   std::vector<int64_t> labels_;
   double most_;
-  std::vector<std::vector<int32_t>> neighbours_;  // of variables that are left, among themselves
-  std::vector<std::vector<int32_t>> beside_;      // by step: the neighbours of the eliminated variable
+  std::vector<std::vector<int32_t>> neighbors_;  // of variables that are left, among themselves
+  std::vector<std::vector<int32_t>> beside_;     // by step: the neighbors of the eliminated variable
   std::vector<int64_t> mark_;
   int64_t stamp_ = 0;
   int64_t work_ = 0;

@@ -6,12 +6,12 @@
 //   Soft factor  a list of variables (its scope, in any order, without repeats) and a table of cells, one for each
 //   tuple
 //                of their labels, row-major: the last variable of the scope varies fastest. A cell can have a part, and
-//                an output has the parts of the cells that its labelling selects. There are three forms:
+//                an output has the parts of the cells that its labeling selects. There are three forms:
 //                  dense    every cell has a part;
 //                  listed   the listed cells have parts, in ascending order, and all other cells are forbidden;
 //                  partial  the listed cells have parts; the others are allowed, score 0 and have no part.
 //                Scores of single labels are factors with one variable.
-//   Hard factor  a list of literals, each of a different variable, and a rule that says which labellings are allowed.
+//   Hard factor  a list of literals, each of a different variable, and a rule that says which labelings are allowed.
 //                Hard factors have no parts. A literal (variable, value) is true if the variable has the label `value`,
 //                or, if value is negative, if it does not have the label ~value. See HardKind.
 //
@@ -60,9 +60,9 @@ enum class HardKind : uint8_t {
 class OwnRule {
  public:
   virtual ~OwnRule() = default;
-  // The best allowed labelling and its score; -inf if there is none.
+  // The best allowed labeling and its score; -inf if there is none.
   virtual double maximum(const double* scores, int32_t* labels) const = 0;
-  // The log of the sum of exp(score) over allowed labellings, and the marginals of the labels.
+  // The log of the sum of exp(score) over allowed labelings, and the marginals of the labels.
   virtual double sum(const double* scores, double* marginals) const = 0;
 };
 
@@ -166,10 +166,10 @@ class FactorGraphs {
 
   const OwnRule& own(int64_t number) const { return *own_[at(number)]; }
 
-  // The cell of a soft factor that a labelling of the graph selects.
-  int64_t cell(int64_t g, const SoftFactor& factor, const int32_t* labelling) const {
+  // The cell of a soft factor that a labeling of the graph selects.
+  int64_t cell(int64_t g, const SoftFactor& factor, const int32_t* labeling) const {
     int64_t cell = 0;
-    for (int64_t j = 0; j < factor.arity; ++j) cell = cell * labels(g, factor.scope[j]) + labelling[factor.scope[j]];
+    for (int64_t j = 0; j < factor.arity; ++j) cell = cell * labels(g, factor.scope[j]) + labeling[factor.scope[j]];
     return cell;
   }
 
@@ -185,20 +185,20 @@ class FactorGraphs {
   // Whether a hard factor allows these labels of its literals' variables, in the order of its scope.
   bool allows(int64_t g, const HardFactor& hard, const int32_t* labels_of_scope) const;
 
-  // The parts of a labelling, ascending; false if a listed factor forbids it.
-  bool parts_of(int64_t g, const int32_t* labelling, Output& y) const {
+  // The parts of a labeling, ascending; false if a listed factor forbids it.
+  bool parts_of(int64_t g, const int32_t* labeling, Output& y) const {
     y.clear();
     for (int64_t f = 0; f < factors(g); ++f) {
       const SoftFactor soft = factor(g, f);
-      const int64_t part = soft.part_of(cell(g, soft, labelling));
+      const int64_t part = soft.part_of(cell(g, soft, labeling));
       if (part >= 0) y.push_back(static_cast<int32_t>(soft.first_part + part));
       if (part < 0 && soft.form == FactorForm::kListed) return false;
     }
     return true;
   }
 
-  // The labelling that has these parts; y is a valid output.
-  void labelling_of(int64_t g, const int32_t* y, int64_t size, int32_t* labelling) const;
+  // The labeling that has these parts; y is a valid output.
+  void labeling_of(int64_t g, const int32_t* y, int64_t size, int32_t* labeling) const;
 
   // The marginals of the labels of all variables, one variable after another, from those of the parts.
   void label_marginals(int64_t g, const double* mu, double* marginals) const;
@@ -237,7 +237,7 @@ class FactorGraphs {
   int64_t parts_so_far_ = 0;
 };
 
-// ---- labellings and parts ------------------------------------------------------------------------------------------
+// ---- labelings and parts ------------------------------------------------------------------------------------------
 
 inline int64_t FactorGraphs::label_without_part(int64_t g, int64_t v) const {
   const SoftFactor soft = factor(g, home(g, v));
@@ -251,9 +251,9 @@ inline int64_t FactorGraphs::listed_without(int64_t, const SoftFactor& soft) con
   return soft.parts < soft.cells ? soft.parts : -1;
 }
 
-inline void FactorGraphs::labelling_of(int64_t g, const int32_t* y, int64_t size, int32_t* labelling) const {
+inline void FactorGraphs::labeling_of(int64_t g, const int32_t* y, int64_t size, int32_t* labeling) const {
   for (int64_t v = 0; v < variables(g); ++v)
-    labelling[v] = static_cast<int32_t>(std::max<int64_t>(label_without_part(g, v), 0));
+    labeling[v] = static_cast<int32_t>(std::max<int64_t>(label_without_part(g, v), 0));
   std::vector<int32_t> labels_of_scope;
   int64_t f = 0;
   for (int64_t k = 0; k < size; ++k) {
@@ -262,7 +262,7 @@ inline void FactorGraphs::labelling_of(int64_t g, const int32_t* y, int64_t size
     labels_of_scope.resize(at(soft.arity));
     tuple(g, soft, soft.cell_of(y[k] - soft.first_part), labels_of_scope.data());
     for (int64_t j = 0; j < soft.arity; ++j)
-      if (home(g, soft.scope[j]) == f) labelling[soft.scope[j]] = labels_of_scope[at(j)];
+      if (home(g, soft.scope[j]) == f) labeling[soft.scope[j]] = labels_of_scope[at(j)];
   }
 }
 

@@ -4,7 +4,7 @@
 //
 //   B_v = u_v + sum_f rho_f m_fv         beliefs; u_v: the scores of the factors of v alone
 //   n_vf = B_v - m_fv
-//   m_fv(l) <- log sum over labellings x of f with x_v = l of exp(theta_f(x) / rho_f + sum_{w != v} n_wf(x_w))
+//   m_fv(l) <- log sum over labelings x of f with x_v = l of exp(theta_f(x) / rho_f + sum_{w != v} n_wf(x_w))
 //
 // with rho = 1, and max in place of log sum for max-product. Messages have the maximum 0. At any messages
 //
@@ -151,13 +151,13 @@ class FactorMessages {
   }
 
   // The label of the highest belief of each variable.
-  void decode(int32_t* labelling) const {
+  void decode(int32_t* labeling) const {
     for (size_t v = 0; v + 1 < layout_->label_begin.size(); ++v) {
       const int64_t first = layout_->label_begin[v], last = layout_->label_begin[v + 1];
       int64_t best = first;
       for (int64_t k = first; k < last; ++k)
         if (belief(k) > belief(best)) best = k;
-      labelling[v] = static_cast<int32_t>(best - first);
+      labeling[v] = static_cast<int32_t>(best - first);
     }
   }
 
@@ -273,7 +273,7 @@ class FactorMessages {
     }
   }
 
-  // New messages of a factor from in_ into out_, not normalised; its log Z.
+  // New messages of a factor from in_ into out_, not normalized; its log Z.
   template <bool Max>
   double send(size_t s) {
     const MessageLayout::Sender& sender = layout_->senders[s];

@@ -1,13 +1,13 @@
-// The best labelling of a factor graph by its linear relaxation: AD3 (Martins
+// The best labeling of a factor graph by its linear relaxation: AD3 (Martins
 // et al. 2015).
 //
-// The relaxation takes, in place of a labelling, a mixture of labellings of
+// The relaxation takes, in place of a labeling, a mixture of labelings of
 // each factor, and requires that the mixtures of the factors of a variable
 // agree about its labels, z. See engines/ad3.h for the iteration. The quadratic
-// step of a factor is an active-set method that asks for its best labelling:
+// step of a factor is an active-set method that asks for its best labeling:
 // over the cells of a table, by counting true literals, by Edmonds' algorithm
 // for trees, or by the user's own rule. For any multipliers the sum of the
-// maxima of the factors bounds the score of every labelling; a labelling that
+// maxima of the factors bounds the score of every labeling; a labeling that
 // reaches the bound is certified to be best.
 #pragma once
 
@@ -24,23 +24,23 @@
 
 namespace margrave {
 
-// The search for a labelling that the factors allow was given up.
+// The search for a labeling that the factors allow was given up.
 struct SearchTooLong : InputError {
   using InputError::InputError;
 };
 
 class FactorRelaxation {
  public:
-  // theta: of the parts. The best labelling that was found; with `mu`, the
+  // theta: of the parts. The best labeling that was found; with `mu`, the
   // relaxation's marginals of the parts.
   Relaxed run(const FactorGraphs& graphs, int64_t g, const MessageLayout& layout, const double* theta,
-              const RelaxationSettings& settings, std::vector<int32_t>& labelling, double* mu = nullptr) {
+              const RelaxationSettings& settings, std::vector<int32_t>& labeling, double* mu = nullptr) {
     graphs_ = &graphs;
     g_ = g;
     layout_ = &layout;
     theta_ = theta;
-    best_ = &labelling;
-    labelling.clear();
+    best_ = &labeling;
+    labeling.clear();
     load();
     Relaxed result = ad3(*this, settings);
     if (result.bound == -kInfinity) {  // a factor allows nothing
@@ -48,10 +48,10 @@ class FactorRelaxation {
       return result;
     }
     if (result.value == -kInfinity) {
-      search(settings.trials, result, labelling);
+      search(settings.trials, result, labeling);
       result.certified = result.value >= result.bound - equal();
     }
-    if (mu) read(result.certified ? &labelling : nullptr, mu);
+    if (mu) read(result.certified ? &labeling : nullptr, mu);
     return result;
   }
 
@@ -129,7 +129,7 @@ class FactorRelaxation {
   }
 
  private:
-  static constexpr double kEqual = 1e-9;  // of the size of the scores: a labelling this close to the bound
+  static constexpr double kEqual = 1e-9;  // of the size of the scores: a labeling this close to the bound
                                           // reaches it
 
   static size_t at(int64_t k) { return static_cast<size_t>(k); }
@@ -172,7 +172,7 @@ class FactorRelaxation {
     round();
   }
 
-  // The best labelling of a factor under weights of the labels of its variables
+  // The best labeling of a factor under weights of the labels of its variables
   // and `scale` times its own scores: places among the labels of the factor,
   // one per variable. The extra score without the scale; false if nothing is
   // allowed.
@@ -348,14 +348,14 @@ class FactorRelaxation {
     return total;
   }
 
-  void consider(Relaxed& result, std::vector<int32_t>& labelling) {
+  void consider(Relaxed& result, std::vector<int32_t>& labeling) {
     if (double value = score(); value > result.value) {
       result.value = value;
-      labelling = labels_;
+      labeling = labels_;
     }
     if ((result.iterations > 1 && result.value > -kInfinity) || graphs_->hards(g_) == 0) return;
     // The labels that hard factors prefer, one factor after another. If no
-    // other factor sees their variables, this is the best labelling.
+    // other factor sees their variables, this is the best labeling.
     std::vector<int32_t> found;
     for (size_t s = 0; s < layout_->senders.size(); ++s) {
       const MessageLayout::Sender& sender = layout_->senders[s];
@@ -369,14 +369,14 @@ class FactorRelaxation {
     }
     if (double value = score(); value > result.value) {
       result.value = value;
-      labelling = labels_;
+      labeling = labels_;
     }
   }
 
   // Where rounding has found nothing that is allowed: tries labels in the order
   // of z, variable by variable, and goes back where a factor allows nothing any
   // more.
-  void search(int64_t trials, Relaxed& result, std::vector<int32_t>& labelling) {
+  void search(int64_t trials, Relaxed& result, std::vector<int32_t>& labeling) {
     std::vector<std::vector<int32_t>> order(at(variables()));
     for (int64_t v = 0; v < variables(); ++v) {
       std::vector<int32_t>& of = order[at(v)];
@@ -428,20 +428,20 @@ class FactorRelaxation {
     const double value = score();
     if (value > -kInfinity) {
       result.value = value;
-      labelling = labels_;
+      labeling = labels_;
       return;
     }
     if (budget <= 0)
       throw SearchTooLong("graph " + std::to_string(g_) +
-                          ": no labelling that its hard factors allow was found: "
+                          ": no labeling that its hard factors allow was found: "
                           "use inference='exact'.");
   }
 
-  void read(const std::vector<int32_t>* labelling, double* mu) {
+  void read(const std::vector<int32_t>* labeling, double* mu) {
     std::fill_n(mu, graphs_->parts(g_), 0.0);
-    if (labelling) {
+    if (labeling) {
       Output y;
-      graphs_->parts_of(g_, labelling->data(), y);
+      graphs_->parts_of(g_, labeling->data(), y);
       for (const int32_t part : y) mu[part] = 1;
       return;
     }
@@ -472,7 +472,7 @@ class FactorRelaxation {
   int64_t g_ = 0;
   const MessageLayout* layout_ = nullptr;
   const double* theta_ = nullptr;
-  std::vector<int32_t>* best_ = nullptr;  // the best labelling so far
+  std::vector<int32_t>* best_ = nullptr;  // the best labeling so far
   double size_ = 1, scale_ = 1;
   std::vector<double> own_, share_, z_, u_, q_, weights_, slopes_, gain_, scores_;
   std::vector<int32_t> labels_, tuple_, yes_, no_, order_;

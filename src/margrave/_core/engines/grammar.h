@@ -26,7 +26,7 @@ class Grammar {
   };
   struct Label {
     int32_t top, bottom;
-    int32_t span;  // its labelled span; -1: none
+    int32_t span;  // its labeled span; -1: none
     int32_t leaf;
   };
   // All rules with the same symbols on the right: those from `begin` to `end` in by_pair().
@@ -50,7 +50,7 @@ class Grammar {
     const T* end() const { return last; }
   };
 
-  // overlaps: how many constituents two labelled spans over the same words have in common, row by row. piece, pieces:
+  // overlaps: how many constituents two labeled spans over the same words have in common, row by row. piece, pieces:
   // symbols that join the pieces of a sentence without a derivation; -1: none.
   Grammar(int32_t symbols, int32_t terminals, int32_t spans, std::vector<Binary> binary, std::vector<Lexical> lexical,
           int32_t unary, std::vector<int32_t> roots, std::vector<Label> labels, std::vector<int64_t> path_begin,
@@ -143,8 +143,7 @@ class Grammar {
       throw InputError("every label needs its unary rules.");
     for (const int32_t rule : paths_)
       if (rule < 0 || rule >= unary_) throw InputError("a label has an unknown unary rule.");
-    if (overlaps_.size() != at(spans_) * at(spans_))
-      throw InputError("overlaps must be a table of all labelled spans.");
+    if (overlaps_.size() != at(spans_) * at(spans_)) throw InputError("overlaps must be a table of all labeled spans.");
     for (const int32_t count : overlaps_)
       if (count < 0 || count > 1000) throw InputError("a label has from 0 to 1000 constituents.");
     if (std::max(piece_, pieces_) >= symbols_) throw InputError("the symbols of pieces do not exist.");
@@ -250,7 +249,7 @@ class Grammar {
   std::vector<int32_t> above_[2], above_begin_[2], below_[2], below_begin_[2];
 };
 
-// Where the parts of a sentence of n words are. Rules come first, then labelled spans, splits and anchored rules.
+// Where the parts of a sentence of n words are. Rules come first, then labeled spans, splits and anchored rules.
 //
 //   tied      binary rules, lexical rules, unary rules, roots: one part each
 //   untied    <A -> B C, s, m, e>, <A -> a, s>, <A -> B, s, e>, roots

@@ -1,6 +1,6 @@
 // Whether the hard factors and listed tuples of a factor graph leave any output.
 //
-// Elimination answers exactly if its tables are small. Otherwise a labelling is searched, label by label, which answers
+// Elimination answers exactly if its tables are small. Otherwise a labeling is searched, label by label, which answers
 // if it finds one or comes to its end. Rules of users are asked once for each cell of a table, so large ones are only
 // searched.
 #pragma once
@@ -31,17 +31,17 @@ inline std::optional<bool> has_outputs(const FactorGraphs& graphs, int64_t g) {
   constexpr double kMostBytes = 8e6;
   constexpr RelaxationSettings kShort{/*iterations=*/5, /*tolerance=*/1e-7, /*trials=*/5'000};
   const std::vector<double> zeros(static_cast<size_t>(graphs.parts(g)), 0.0);
-  std::vector<int32_t> labelling(static_cast<size_t>(graphs.variables(g)));
+  std::vector<int32_t> labeling(static_cast<size_t>(graphs.variables(g)));
   if (!asks_often(graphs, g)) {
     try {
       Scratch scratch;
-      return CliqueTree(graphs, g, kMostBytes).argmax(zeros.data(), labelling.data(), scratch) > -kInfinity;
+      return CliqueTree(graphs, g, kMostBytes).argmax(zeros.data(), labeling.data(), scratch) > -kInfinity;
     } catch (const TooWide&) {
     }
   }
   try {
     const MessageLayout layout(graphs, g);
-    return FactorRelaxation().run(graphs, g, layout, zeros.data(), kShort, labelling).value > -kInfinity;
+    return FactorRelaxation().run(graphs, g, layout, zeros.data(), kShort, labeling).value > -kInfinity;
   } catch (const SearchTooLong&) {
     return std::nullopt;
   }

@@ -2,7 +2,7 @@
 // theorem, or over the listed tuples.
 //
 // Every literal has two logs: of the weight of its being true and of its being false. The message to a literal is, for
-// either value, the log of the sum of the products of the weights of all other literals over the allowed labellings, or
+// either value, the log of the sum of the products of the weights of all other literals over the allowed labelings, or
 // the log of the largest product. Nothing is subtracted where sums are counted, and -inf needs no care.
 #pragma once
 

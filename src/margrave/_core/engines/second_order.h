@@ -6,7 +6,7 @@
 //
 //   (h, m)      the arc from head h to word m
 //   (h, -, m)   m is the child of h that is closest to it, on its side
-//   (h, s, m)   s and m are neighbours among the children of h on one side; s is closer to h
+//   (h, s, m)   s and m are neighbors among the children of h on one side; s is closer to h
 //   (g, h, m)   g is the head of h, and h that of m; with grandparents
 //
 // The first items are those of engines/eisner.h, but for Arc(h, m), which now knows its last child: the span between h
@@ -60,7 +60,7 @@ struct Sentence {
 
 // Arcs come first, word by word and head by head. Then, arc by arc, (h, -, m) and the (h, s, m) by s; then, arc by arc
 // (g, h), the (g, h, m) by m. The children of h are numbered one after another (slots), by ascending words, so that all
-// sums go over neighbouring slots.
+// sums go over neighboring slots.
 class Layout : public Sentence {
  public:
   explicit Layout(const Sentence& sentence) : Sentence(sentence) {

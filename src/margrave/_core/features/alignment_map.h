@@ -1,6 +1,6 @@
 // The feature map of alignments: tables over pairs of rows of x and y, and weights of gaps by rows.
 //
-// A view gives every position a sparse vector: the letter, a neighbour in a window, a column of the user's own. The
+// A view gives every position a sparse vector: the letter, a neighbor in a window, a column of the user's own. The
 // score of the pair (i, j) is the sum of u_i' W v_j over its tables, and that of a letter in a gap the sum of
 // <open, u_i> or <extend, u_i> over the views of gaps. Tied parts have letters in place of positions, the same ones in
 // every example. Weights: the tables one after another, row by row (of a symmetric one, from the diagonal on), then for

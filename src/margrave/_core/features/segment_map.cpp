@@ -1,4 +1,4 @@
-// Python bindings of the features of labelled segmentations.
+// Python bindings of the features of labeled segmentations.
 #include "features/segment_map.h"
 
 #include <memory>
@@ -25,7 +25,7 @@ void bind_segment_map(nb::module_& m) {
       },
       "structure"_a, "tokens"_a, "spans"_a.none(), "pair_weight"_a, "pair_weights"_a, "scale"_a, "start"_a, "stop"_a,
       "Scores of segments: those of their tokens under their tags, and of spans under their labels if there are any; "
-      "and one weight per pair of neighbouring labels.");
+      "and one weight per pair of neighboring labels.");
 }
 
 }  // namespace margrave

@@ -1,5 +1,5 @@
-// The feature map of labelled segmentations: a segment scores the sum of its tokens' scores under their tags, the score
-// of its own attributes, and a pair of neighbouring labels one weight.
+// The feature map of labeled segmentations: a segment scores the sum of its tokens' scores under their tags, the score
+// of its own attributes, and a pair of neighboring labels one weight.
 //
 // The scores of tags come from one map (tokens, tags), those of spans from another (spans, labels). Sums over the
 // tokens of a segment are differences of prefix sums, forwards and in the adjoint.

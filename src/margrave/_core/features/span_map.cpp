@@ -41,7 +41,7 @@ void bind_span_map(nb::module_& m) {
         return std::make_shared<SpanMap>(structure, attributes, hash_bits);
       },
       "structure"_a, "attributes"_a.none(), "hash_bits"_a,
-      "One weight per rule and, with attributes, hashed ones of labelled spans and splits.");
+      "One weight per rule and, with attributes, hashed ones of labeled spans and splits.");
   m.def("span_rows", &span_rows, "attributes"_a, "hash_bits"_a,
         "The hashed attributes of the spans (0, 1), (0, 2), ..., (1, 2), ... of each sentence, a row per span.");
 }

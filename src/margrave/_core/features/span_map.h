@@ -1,10 +1,10 @@
-// The feature map of constituent trees: one weight per rule, and attributes of labelled spans and of splits by
+// The feature map of constituent trees: one weight per rule, and attributes of labeled spans and of splits by
 // templates.
 //
 // Templates are those of inputs/tree_templates.h. A span over the words s..e is like an arc from the word before it to
 // its last word, and a split is like a child between them, the first word behind the split. Attributes of spans
 // are combined with the label; hashed, the weights of all labels lie side by side, so that the scores of a span are a
-// sum of neighbouring weights. Nothing is stored per span.
+// sum of neighboring weights. Nothing is stored per span.
 #pragma once
 
 #include <algorithm>
@@ -87,7 +87,7 @@ class SpanMap final : public Features {
     merge_entries(entries, row);
   }
 
-  // An output has at most 2 n - 1 nodes, each with a rule, a chain of unary rules, a labelled span and a split.
+  // An output has at most 2 n - 1 nodes, each with a rule, a chain of unary rules, a labeled span and a split.
   double radius(int64_t i) const override {
     double longest = 0;
     std::vector<uint64_t> places;

@@ -98,7 +98,7 @@ class TreeMap final : public Features {
       const double sum = sum_of(w, group.plain);
       for (int64_t part = group.first; part < group.last; ++part) {
         double of_label = 0;
-        for (const uint64_t f : group.labelled) of_label += at(w, weights_.index(f, group.label(part)));
+        for (const uint64_t f : group.labeled) of_label += at(w, weights_.index(f, group.label(part)));
         theta[part] = sum + of_label;
       }
     });
@@ -126,7 +126,7 @@ class TreeMap final : public Features {
       for (int64_t part = group.first; part < group.last; ++part) {
         entries.clear();
         for (const int32_t k : group.plain) entries.emplace_back(k, 1.0);
-        for (const uint64_t f : group.labelled)
+        for (const uint64_t f : group.labeled)
           if (const int64_t k = weights_.index(f, group.label(part)); k >= 0) entries.emplace_back(k, 1.0);
         merge_entries(entries, row);  // hashing may put two attributes into one
         double square = 0;
@@ -181,14 +181,14 @@ class TreeMap final : public Features {
     int64_t first, last;
     const TreePart* part;  // the first of them
     const std::vector<int32_t>& plain;
-    const std::vector<uint64_t>& labelled;
+    const std::vector<uint64_t>& labeled;
     int32_t label(int64_t k) const { return part[k - first].label; }
   };
 
   struct Memory {
     Fingerprints fingerprints;
     std::vector<TreePart> parts;
-    std::vector<uint64_t> found, labelled;
+    std::vector<uint64_t> found, labeled;
     std::vector<int32_t> plain;
   };
 
@@ -208,22 +208,22 @@ class TreeMap final : public Features {
   void each_group(int64_t i, const Visit& visit) const {
     // Kept from example to example, since they are large; a thread uses them for one map at a time.
     thread_local Memory memory;
-    auto& [fingerprints, parts, found, labelled, plain] = memory;
+    auto& [fingerprints, parts, found, labeled, plain] = memory;
     structure_->tree_parts(i, parts);
     fingerprints.begin(*attributes_, i);
     const auto n = static_cast<int64_t>(parts.size());
     for (int64_t first = 0, last = 0; first < n; first = last) {
       const TreePart& part = parts[static_cast<size_t>(first)];
       found.clear();
-      labelled.clear();
+      labeled.clear();
       fingerprints.append(TreeTemplates::group_of(part), part, found);
       weights_.indices(found, plain);
       last = first + 1;
       if (part.label >= 0) {
-        fingerprints.append(TreeTemplates::kLabels, part, labelled);
+        fingerprints.append(TreeTemplates::kLabels, part, labeled);
         while (last < n && same_arc(part, parts[static_cast<size_t>(last)])) ++last;
       }
-      visit(Group{first, last, &part, plain, labelled});
+      visit(Group{first, last, &part, plain, labeled});
     }
   }
 
@@ -239,7 +239,7 @@ class TreeMap final : public Features {
       for (int64_t part = group.first; part < group.last; ++part) {
         total += v[part];
         if (v[part] == 0) continue;
-        for (const uint64_t f : group.labelled)
+        for (const uint64_t f : group.labeled)
           if (const int64_t k = weights_.index(f, group.label(part)); k >= 0) visit(k, v[part]);
       }
       if (total == 0) return;

@@ -51,6 +51,17 @@ class ColumnTable {
     return result;
   }
 
+  ColumnTable some(const std::vector<int64_t>& chosen) const {
+    ColumnTable result(text_, width_);
+    for (const int64_t s : chosen) {
+      if (s < 0 || s >= sentences()) throw InputError("a table has no sentence " + std::to_string(s) + ".");
+      const auto at = static_cast<size_t>(s);
+      result.cells_.insert(result.cells_.end(), row(begin_[at]), row(begin_[at + 1]));
+      result.begin_.push_back(result.begin_.back() + begin_[at + 1] - begin_[at]);
+    }
+    return result;
+  }
+
   void expect_column(int64_t column) const {
     if (column < 0 || column >= width_)
       throw InputError("there is no column " + std::to_string(column) + " among " + std::to_string(width_) + ".");

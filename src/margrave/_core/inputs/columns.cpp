@@ -125,6 +125,7 @@ void bind_columns(nb::module_& m) {
       .def("without_column", &ColumnTable::without_column, "column"_a, "The same sentences without a column.")
       .def("slice", &ColumnTable::slice, "first"_a, "last"_a,
            "The sentences from `first` up to, not including, `last`.")
+      .def("some", &ColumnTable::some, "sentences"_a, "The sentences with these numbers, in this order.")
       .def("column", &column_lists, "column"_a, "The texts of a column, sentence by sentence.")
       .def(
           "lines",

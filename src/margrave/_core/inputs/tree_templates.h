@@ -55,7 +55,7 @@ inline std::string spell_way(int way) {
   return std::string(way < kLengths ? "<" : ">") + kNames[way % kLengths];
 }
 
-inline uint64_t mix_bits(uint64_t h) {  // the finaliser of MurmurHash3: every bit of the result depends on all bits
+inline uint64_t mix_bits(uint64_t h) {  // the finalizer of MurmurHash3: every bit of the result depends on all bits
   h = (h ^ (h >> 33)) * 0xff51afd7ed558ccdu;
   h = (h ^ (h >> 33)) * 0xc4ceb9fe1a85ec53u;
   return h ^ (h >> 33);

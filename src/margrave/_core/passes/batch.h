@@ -35,7 +35,7 @@ struct Partition {
 inline constexpr int64_t kWorkOfThread = 20'000;
 
 // Bounds of the blocks: a function of the problem alone, so that the sums do not depend on the threads. More blocks
-// balance better, but each costs one addition of a whole gradient. Parts that all examples share are nobody's work.
+// balance better, but each costs one addition of a whole gradient. Shared parts do not count as work.
 inline Partition partition(const Problem& problem, int64_t shared = 0) {
   std::vector<int64_t> work(static_cast<size_t>(problem.size()) + 1, 0);
   for (int64_t i = 0; i < problem.size(); ++i)
@@ -78,7 +78,7 @@ void for_lanes_of(const Problem& problem, const LockStep& together, int64_t firs
   std::stable_sort(order.begin(), order.end(),
                    [&](int64_t a, int64_t b) { return problem.parts(a) < problem.parts(b); });
   std::vector<Lane> lanes;
-  const auto most = static_cast<size_t>(together.most());
+  const auto most = static_cast<size_t>(together.max_lanes());
   for (size_t begin = 0; begin < order.size(); begin += most) {
     const Scratch::Frame frame(worker.scratch);
     lanes.resize(std::min(most, order.size() - begin));
@@ -308,7 +308,7 @@ class Scores {
 inline std::vector<Output> argmax_all(const Problem& problem, const Scores& scores, int threads, const Poll& poll) {
   std::vector<Output> outputs(static_cast<size_t>(problem.size()));
   const auto together = scores.lock_step(1.0);
-  if (together && together->argmax_is_faster() && problem.size() >= together->most()) {
+  if (together && together->argmax_is_faster() && problem.size() >= together->max_lanes()) {
     for_lanes(problem, *together, threads, poll, kLargestScore, [&](std::vector<Lane>& lanes, Scratch& scratch) {
       together->argmax(lanes, scratch);
       for (Lane& lane : lanes) outputs[static_cast<size_t>(lane.example)] = lane.y;

@@ -27,7 +27,7 @@ struct Cut {
   double multiplier;
   int64_t idle;           // rounds without mass
   double value = 0;       // H at the last look
-  int64_t variable = -1;  // its number among those that are optimised together (joint_cuts.h)
+  int64_t variable = -1;  // its number among those that are optimized together (joint_cuts.h)
 };
 
 struct CutBlock {
@@ -171,7 +171,7 @@ void set_multipliers(const Cutting& task, int64_t i, CutBlock& block, const Next
   for (size_t a = 0; a < block.cuts.size(); ++a) block.cuts[a].multiplier = next(a);
 }
 
-// Optimises the multipliers of one block with the others fixed, and takes w along.
+// Optimizes the multipliers of one block with the others fixed, and takes w along.
 inline void solve_within(const Cutting& task, int64_t i, CutBlock& block, double tol, Worker& worker) {
   complete_gram(task, i, block, worker);
   const size_t n = block.cuts.size();
@@ -225,7 +225,7 @@ struct Swept {
   int64_t visits;  // to blocks
 };
 
-// Optimises over all of S, block by block, until their gaps sum to less than `goal` (with a hard margin: until none is
+// Optimizes over all of S, block by block, until their gaps sum to less than `goal` (with a hard margin: until none is
 // above it), or `most` rounds are over. Three rounds of four leave blocks with small gaps alone.
 inline Swept sweep(const Cutting& task, double goal, int64_t most, const Poll& poll, Worker& worker) {
   constexpr int64_t kWhole = 4;    // one round in so many

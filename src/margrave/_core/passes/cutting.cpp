@@ -58,7 +58,7 @@ JointSolution solve_jointly(const In<double>& h, const In<double>& gram, const I
   }
   JointSolution found;
   const double rounding = cutting::kRounding * size;
-  if (qp.factorise(slopes, rounding)) found.outcome = qp.solve(slopes, std::vector<double>(q.size(), tol), rounding);
+  if (qp.factorize(slopes, rounding)) found.outcome = qp.solve(slopes, std::vector<double>(q.size(), tol), rounding);
   for (size_t k = 0; k < n; ++k) found.a.push_back(qp.mass(static_cast<int64_t>(k)));
   return found;
 }
@@ -161,19 +161,19 @@ void bind_cuts(nb::module_& m) {
           "One pass of Algorithm 1: constraints added, gap seen, what inference may have missed of it, the number of "
           "searches and of those proved exact, the worst example, its violation, and for variant (a) examples, gains "
           "of D and violations, and the "
-          "steps of the optimisations over S.")
+          "steps of the optimizations over S.")
       .def(
-          "optimise",
+          "optimize",
           [](Cuts& cuts, const Problem& p, InOut<double>& w, const LossFamily& family, const std::string& rescale,
              int slack, const nb::object& cost, double goal, int64_t rounds) {
             expect_size(w, p.dim(), "w");
             const Cutting task = cuts.on(p, rescaling_named(rescale, slack, cost), family, w.data());
             const nb::gil_scoped_release release;
             Worker worker;
-            return optimise(task, goal, rounds, check_signals, worker);
+            return optimize(task, goal, rounds, check_signals, worker);
           },
           "problem"_a, "w"_a.noconvert(), "family"_a, "rescale"_a, "slack"_a, "cost"_a, "goal"_a, "rounds"_a,
-          "Optimises over all constraints without inference until their gap is below `goal`; the gap.")
+          "Optimizes over all constraints without inference until their gap is below `goal`; the gap.")
       .def(
           "dual",
           [](Cuts& cuts, const Problem& p, InOut<double>& w, const LossFamily& family, const std::string& rescale,
@@ -251,7 +251,7 @@ void bind_cutting(nb::module_& m) {
         return std::make_pair(to_numpy(std::move(a)), left);
       },
       "h"_a, "gram"_a, "q"_a, "cap"_a, "alpha"_a, "tol"_a,
-      "Maximises h'a - 1/2 a'Ga - q/2 (sum a)^2 over a >= 0, sum a <= cap, from alpha: a, and what its slopes leave to "
+      "Maximizes h'a - 1/2 a'Ga - q/2 (sum a)^2 over a >= 0, sum a <= cap, from alpha: a, and what its slopes leave to "
       "gain per unit of mass.");
   m.def(
       "joint_qp",

@@ -25,16 +25,16 @@ struct CuttingPass {
   int64_t worst = -1;                // the example with the largest violation
   double violation = 0;
   std::vector<Gain> gains;  // of variant (a)
-  int64_t steps = 0;        // of variant (a): in the optimisations over S
+  int64_t steps = 0;        // of variant (a): in the optimizations over S
 };
 
-// One pass of Algorithm 1 over `order`. Variant (a) optimises over all of S after every constraint, to `goal`; variant
+// One pass of Algorithm 1 over `order`. Variant (a) optimizes over all of S after every constraint, to `goal`; variant
 // (b) over S_i alone.
 inline CuttingPass cutting_pass(const Cutting& task, const CuttingSettings& settings, bool variant_a, double goal,
                                 const std::vector<int64_t>& order, const Poll& poll) {
   CuttingPass pass;
   Worker worker;
-  OptimiserOverAll over_all(task);
+  OptimizerOverAll over_all(task);
   int64_t visits = 0;
   for (const int64_t i : order) {
     task.problem.check_example(i);
@@ -71,7 +71,7 @@ inline CuttingPass cutting_pass(const Cutting& task, const CuttingSettings& sett
       // The features are asked for now, so that a problem that forgets unused outputs keeps this one.
       task.memory.around(block, [&] { cutting::complete_gram(task, i, block, worker); });
       const double before = cutting_dual(task);
-      over_all.optimise(goal, poll, worker);
+      over_all.optimize(goal, poll, worker);
       pass.gains.push_back({i, cutting_dual(task) - before, found.value - xi});
     } else if (!variant_a && (add || task.gap(i, block, xi) > 0)) {
       cutting::solve(task, i, block, gap, worker);

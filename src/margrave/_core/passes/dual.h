@@ -31,7 +31,7 @@ namespace margrave {
 // factor is adapted from pass to pass, by what D gained in comparison to what the steps seemed to gain.
 class Sharing {
  public:
-  struct Run {  // of neighbouring weights
+  struct Run {  // of neighboring weights
     int64_t begin;
     int64_t end;
   };

@@ -16,7 +16,7 @@
 
 namespace margrave {
 
-// EG walks through distributions over parts: a cost that is none of parts has no place in them.
+// EG walks through distributions over parts, so the cost must decompose over parts.
 inline void check_cost_of_parts(const Problem& problem, const LossFamily& family) {
   family.check(problem);
   if (family.beyond_parts(problem))
@@ -88,7 +88,7 @@ inline Comparison compare(const double* t, const double* v, const double* mu, co
   return loops().compare_single(t, v, mu, before, n, change);
 }
 
-// What a trial step says about rates: D gains `linear` less `bend`. In the neighbourhood of the optimum the first is
+// What a trial step says about rates: D gains `linear` less `bend`. In the neighborhood of the optimum the first is
 // C gap (2 rho - rho^2) at finite beta (the divergence from the loss's own distribution shrinks by (1 - rho)^2) and
 // proportional to the rate at beta = inf; the second is quadratic.
 struct Trial {
@@ -206,7 +206,7 @@ int eg_visit(const Ascent& ascent, const GibbsBlock<Real>& block, const GibbsSet
       if (adaptive && settings.first && (trial > 1 || (smooth && seen.best_rate() < gibbs::kFlat))) {
         // The gain over the gold output says little about steps between Gibbs distributions. Rates as small as that of
         // a late trial might gain so little that they would never grow again, and unless C is so small that there is
-        // next to no curvature, a rate that grows now is tried in vain by half of the second visits.
+        // next to no curvature, half of the second visits would reject a larger rate.
         block.rate *= trial > 1 ? 0.5 : gibbs::kSecond;
       } else if (adaptive && !lost) {
         const double best = std::clamp(gibbs::kRelaxation * seen.best_rate(), 0.5 * rate, settings.growth * rate);

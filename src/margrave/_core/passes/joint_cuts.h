@@ -1,4 +1,4 @@
-// Optimisation over all constraints together (003, Algorithm 1, step 10, variant (a)).
+// Optimization over all constraints together (003, Algorithm 1, step 10, variant (a)).
 //
 // Constraints that have a multiplier, and those that are violated beyond their slack, are variables of one quadratic
 // program (solvers/joint_qp.h). It is solved exactly, w follows, and all constraints are evaluated at the new w.
@@ -83,9 +83,9 @@ class JointCuts {
     return n <= kMost;
   }
 
-  // Optimises, once at least, until the gaps sum to no more than `goal` (with a hard margin: until none is above it).
+  // Optimizes, once at least, until the gaps sum to no more than `goal` (with a hard margin: until none is above it).
   // Returns what is left, which is more if the numbers or the memory allow no more.
-  double optimise(double goal, const Poll& poll, Worker& worker) {
+  double optimize(double goal, const Poll& poll, Worker& worker) {
     if (!prepare(poll, worker)) return kInfinity;
     const double enough = task_.rule.slack == 0 ? 0.5 * goal : 0.5 * goal / static_cast<double>(blocks());
     double share = 1, left = kInfinity;
@@ -135,7 +135,7 @@ class JointCuts {
           if (cut.multiplier > 0) add(i, cut, worker);
           if (qp_->size() > kMost || rows_->entries() > kEntries) return false;
         }
-    return qp_->factorise(slopes_, cutting::kRounding * size_);
+    return qp_->factorize(slopes_, cutting::kRounding * size_);
   }
 
   // Evaluates all constraints at w; returns the gap.
@@ -269,14 +269,14 @@ class JointCuts {
   int64_t steps_ = 0;
 };
 
-// Optimises over all of S after every constraint: together, and block by block once that does not work.
-class OptimiserOverAll {
+// Optimizes over all of S after every constraint: together, and block by block once that does not work.
+class OptimizerOverAll {
  public:
-  explicit OptimiserOverAll(const Cutting& task) : task_(task), joint_(task), together_(JointCuts::suits(task)) {}
+  explicit OptimizerOverAll(const Cutting& task) : task_(task), joint_(task), together_(JointCuts::suits(task)) {}
 
-  void optimise(double goal, const Poll& poll, Worker& worker) {
+  void optimize(double goal, const Poll& poll, Worker& worker) {
     constexpr int64_t kRounds = 100000;
-    together_ = together_ && joint_.optimise(goal, poll, worker) <= goal;
+    together_ = together_ && joint_.optimize(goal, poll, worker) <= goal;
     if (!together_) visits_ += sweep(task_, goal, kRounds, poll, worker).visits;
   }
   void forget(const Cut& cut) {
@@ -291,12 +291,12 @@ class OptimiserOverAll {
   int64_t visits_ = 0;
 };
 
-// Optimises over all of S once: block by block, and together if that takes many rounds.
-inline double optimise(const Cutting& task, double goal, int64_t rounds, const Poll& poll, Worker& worker) {
+// Optimizes over all of S once: block by block, and together if that takes many rounds.
+inline double optimize(const Cutting& task, double goal, int64_t rounds, const Poll& poll, Worker& worker) {
   constexpr int64_t kFew = 33;  // rounds, of which the last looks at all blocks
   double left = sweep(task, goal, std::min(rounds, kFew), poll, worker).left;
   if (left <= goal || rounds <= kFew) return left;
-  if (JointCuts::suits(task)) left = JointCuts(task).optimise(goal, poll, worker);
+  if (JointCuts::suits(task)) left = JointCuts(task).optimize(goal, poll, worker);
   return left <= goal ? left : sweep(task, goal, rounds - kFew, poll, worker).left;
 }
 

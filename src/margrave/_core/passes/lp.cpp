@@ -123,8 +123,8 @@ void bind_lp(nb::module_& m) {
       },
       "problem"_a, "w"_a, "family"_a, "closest_only"_a, "closest"_a.none(), "metric"_a.none(), "sites"_a, "known"_a,
       "first"_a, "last"_a, "asked"_a, "epsilon"_a, "threads"_a,
-      "Slacks of all examples at w, and the most violated constraint of each that asks for more than `known` (004, "
-      "Algorithm 1), with a margin of gamma times the cost, or times 1 if that is the zero-one cost: examples, first "
+      "Slacks of all examples at w, and the most violated constraint of each that asks for more than `known`, "
+      "with a margin of gamma times the cost, or times 1 if that is the zero-one cost: examples, first "
       "and last sites, margins, and rows (begin, column, value). Where an example has several sites, these are the "
       "changes that the output consists of and that ask for more than the known constraints within their sites, which "
       "are given by their sites and by what they ask for.");
@@ -206,7 +206,7 @@ void bind_lp(nb::module_& m) {
       "begin"_a, "column"_a, "value"_a, "sites"_a, "first"_a, "last"_a, "margin"_a, "C"_a, "free_sign"_a,
       "w"_a.noconvert(), "xi"_a.noconvert(), "lambda_"_a.noconvert(), "step"_a, "restarts"_a, "goal"_a, "change"_a,
       "balance"_a, "weight"_a, "most"_a, "threads"_a,
-      "Minimises |w|_1 + C'xi subject to H w + M xi >= margin from (w, xi, lambda), which become the last "
+      "Minimizes |w|_1 + C'xi subject to H w + M xi >= margin from (w, xi, lambda), which become the last "
       "iterates: iterations, the best values of both programs, whether a tolerance was reached, the weight of dual "
       "steps, and the w of the first.");
 }

@@ -100,7 +100,7 @@ class LockStepVisits {
                      [&](int64_t a, int64_t b) { return problem_.parts(a) < problem_.parts(b); });
     sum_.assign(shared, 0.0);
     sum_at_reference_.assign(shared, 0.0);
-    const auto most = static_cast<size_t>(now->most());
+    const auto most = static_cast<size_t>(now->max_lanes());
     for (size_t begin = 0; begin < batch.size(); begin += most) {
       const Scratch::Frame frame(scratch_);
       const size_t count = std::min(most, batch.size() - begin);

@@ -37,7 +37,7 @@ struct Lane {
 class Lanes {
  public:
   virtual ~Lanes() = default;
-  virtual int64_t most() const = 0;           // so many at once
+  virtual int64_t max_lanes() const = 0;      // examples per call
   virtual bool argmax_is_faster() const = 0;  // than one after another
   // Values and, unless `shared` is null, marginals; those of the shared parts are added to `shared`.
   virtual void logsum(std::vector<Lane>& lanes, double* shared, Scratch& scratch) const = 0;

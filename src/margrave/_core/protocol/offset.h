@@ -13,7 +13,7 @@
 namespace margrave {
 
 // Every loss (beta, gamma) of it at u is that of the other problem at u + gamma r, while |u|^2 is still what is
-// penalised. The scores of r are part of the costs, cost(y) + <A_i r, y - y_gold>, and scores stay linear in u: norms,
+// penalized. The scores of r are part of the costs, cost(y) + <A_i r, y - y_gold>, and scores stay linear in u: norms,
 // line searches and the dual of every learner count on that.
 class OffsetProblem final : public ForwardingProblem {
  public:

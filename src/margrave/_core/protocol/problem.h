@@ -97,7 +97,7 @@ enum Offer : unsigned {
   kKbest = 8,
   kSample = 16,
   kEntropy = 32,
-  kUntied = 64,  // every part occurs at one place, so that marginals of neighbouring parts determine a distribution
+  kUntied = 64,  // every part occurs at one place, so that marginals of neighboring parts determine a distribution
   kMostViolated = 128,
   kRelaxedArgmax = 256,  // then losses with beta = inf are those of the relaxation
 };
@@ -109,7 +109,7 @@ struct Question {
     kKbest,         // the k best ones
     kLogsum,        // the log partition function of beta times the ranking, and its expectations
     kRelaxed,       // the best point of the relaxation: a bound on the best output, and its marginals
-    kMostViolated,  // the output that maximises H of 003 (losses/rescaling.h); only where it is offered
+    kMostViolated,  // the output that maximizes H of 003 (losses/rescaling.h); only where it is offered
   };
 
   Kind kind = Kind::kArgmax;
@@ -178,7 +178,7 @@ class Structure {
 
   // Wrong outputs as sets of changes of the good output, where there is one. The parts that an output has and the good
   // output does not have, and those that it lacks, are the sums of those of its changes. An example has `sites` in a
-  // row, and each change occupies neighbouring ones.
+  // row, and each change occupies neighboring ones.
   virtual int64_t sites(int64_t) const { return 1; }
   virtual std::vector<Change> changes(int64_t, const Output& y) const { return {{y, 0, 0}}; }
 
@@ -423,7 +423,7 @@ class Problem {
 // A structure and its features in lock-step.
 class BoundLockStep final : public LockStep {
  public:
-  // Null where the structure knows no such thing, or where it and the features do not share the same parts.
+  // Null if the structure has no lock-step inference, or if it and the features do not share the same parts.
   static std::unique_ptr<const LockStep> make(const Structure& structure, const Features& features, const double* w,
                                               double beta, int64_t first) {
     if (structure.shared() == 0 || features.shared() != structure.shared()) return nullptr;
@@ -436,7 +436,7 @@ class BoundLockStep final : public LockStep {
     return std::unique_ptr<const LockStep>(new BoundLockStep(features, w, std::move(scores), std::move(lanes), first));
   }
 
-  int64_t most() const override { return lanes_->most(); }
+  int64_t max_lanes() const override { return lanes_->max_lanes(); }
   bool argmax_is_faster() const override { return lanes_->argmax_is_faster(); }
   void logsum(std::vector<Lane>& lanes, double* shared, Scratch& scratch) const override {
     number(lanes, first_);

@@ -18,7 +18,7 @@ class Random {
     }
   }
 
-  // A sequence for each of many examples. Seeds that are neighbours are far apart in where their sequences begin, so
+  // A sequence for each of many examples. Seeds that are neighbors are far apart in where their sequences begin, so
   // that example 1 of seed 0 has another sequence than example 0 of seed 1.
   static Random of_example(uint64_t seed, int64_t example) {
     return Random(Random(seed).next() + static_cast<uint64_t>(example));

@@ -47,7 +47,7 @@ class Scratch {
   struct Delete {
     void operator()(double* memory) const { ::operator delete[](memory, kCacheLine); }
   };
-  // Not initialised: what a caller does not use of a large buffer takes no memory.
+  // Not initialized: what a caller does not use of a large buffer takes no memory.
   struct Buffer {
     std::unique_ptr<double[], Delete> memory;
     int64_t size = 0;

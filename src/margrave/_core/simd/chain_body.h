@@ -325,7 +325,7 @@ bool chain_logsum_both_ways(int64_t length, int64_t labels, const double* theta,
   double* behind = ahead + width;             // (width): beta
   if (length > 1 && table.top == -kInf) return false;
   double shift = static_cast<double>(length - 1) * table.top;  // what was taken out of the exponents
-  double scale = 1;  // product of the latest normalisers, whose logs sum to log Z
+  double scale = 1;  // product of the latest normalizers, whose logs sum to log Z
   bool forbidden = length > 1 && table.forbidden;
   for (int64_t t = 0; t < length; ++t) {
     double top;
@@ -387,13 +387,13 @@ bool chain_logsum(int64_t length, int64_t labels, const double* theta, const Cha
     return chain_logsum_both_ways(length, labels, theta, *tables, mu, mu_transitions, scratch, log_z);
   const int64_t vectors = vectors_of<N>(labels);
   const int64_t width = kLanes * vectors;
-  double* emission = scratch;                 // (length, width): exp(theta - max) over the normaliser
+  double* emission = scratch;                 // (length, width): exp(theta - max) over the normalizer
   double* alpha = emission + length * width;  // (length, width): forward messages, each summing to 1
   double* pairs = alpha + length * width;     // (labels, width): expected transitions, tied
   double* room = pairs + labels * width;      // (width)
 
   double shift = 0;  // what was taken out of the exponents
-  double scale = 1;  // product of the latest normalisers, whose logs sum to log Z
+  double scale = 1;  // product of the latest normalizers, whose logs sum to log Z
   bool forbidden = false;
   for (int64_t t = 0; t < length; ++t) {
     const ChainTable* table = t == 0 ? nullptr : tables + (stride == 0 ? 0 : t - 1);
@@ -448,7 +448,7 @@ bool chain_logsum(int64_t length, int64_t labels, const double* theta, const Cha
   }
   *log_z = shift + __builtin_log(scale);
 
-  // Backward. beta of the last position is 1; v[j] = e[t][j] beta[t][j] / normaliser[t]; the marginal is alpha beta,
+  // Backward. beta of the last position is 1; v[j] = e[t][j] beta[t][j] / normalizer[t]; the marginal is alpha beta,
   // and a transition's is alpha[t-1][i] M[i][j] v[j].
   if (N > 0 && stride == 0)
     for (int64_t k = 0; k < labels * width; ++k) pairs[k] = 0;

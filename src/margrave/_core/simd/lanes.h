@@ -42,7 +42,7 @@ struct LaneTable : LaneScores {
 };
 
 // Tuples of m labels, which are the states of position m - 1 and, if m is the order of the chain, of all that follow.
-// Those that begin with the same tuple of m - 1 labels are neighbours.
+// Those that begin with the same tuple of m - 1 labels are neighbors.
 struct TupleStates {
   int64_t count;
   const int64_t* begin;   // by tuple of m - 1 labels: the tuples that begin with it

@@ -69,7 +69,7 @@ void into_lanes(int64_t labels, double* out, const Row& row) {
     }
 }
 
-// out[a] = sum_b table[a * across + b * along] x[b] of J neighbouring a.
+// out[a] = sum_b table[a * across + b * along] x[b] of J neighboring a.
 template <int J>
 void lanes_product_block(int64_t labels, const double* table, int64_t across, int64_t along, const double* x,
                          double* out) {
@@ -230,11 +230,11 @@ struct PerLane {
 };
 
 // The logs of the sums that messages are divided by, and of what was taken out of exponents, in each lane.
-struct Normalisers {
+struct Normalizers {
   double shift[kLockStep] = {};
   double scale[kLockStep];  // what is not yet in the shift
 
-  Normalisers() {
+  Normalizers() {
     for (double& each : scale) each = 1;
   }
 
@@ -309,7 +309,7 @@ void chain_lanes(const LaneTable& table, ChainLane* lanes, bool marginals, doubl
   const int64_t width = (labels + kLanes - 1) / kLanes * kLanes;
   const int64_t row = labels * kLockStep;
   int64_t steps = 0;
-  Normalisers normalisers;
+  Normalizers normalizers;
   bool forbidden[kLockStep] = {};
   for (int b = 0; b < kLockStep; ++b) {
     ChainLane& lane = lanes[b];
@@ -320,14 +320,14 @@ void chain_lanes(const LaneTable& table, ChainLane* lanes, bool marginals, doubl
   double* alpha = emission + steps * row;
   double* beta = alpha + steps * row;
   double* here = beta + row;
-  double* inverses = here + row;  // (steps, lane): 1 over the normaliser
+  double* inverses = here + row;  // (steps, lane): 1 over the normalizer
   double* sums = inverses + steps * kLockStep;
   bool watch = false;  // whether -inf may starve a state of any lane
   V mass[kGroups];     // what the messages of the step before sum to
   for (int64_t t = 0; t < steps; ++t) {
     double* e = emission + t * row;
     double* a = alpha + t * row;
-    lanes_emissions(table, lanes, t, e, normalisers.shift, forbidden);
+    lanes_emissions(table, lanes, t, e, normalizers.shift, forbidden);
     for (int b = 0; b < kLockStep; ++b) watch |= forbidden[b];
     if (t > 0 && table.sparse)
       lanes_sparse_product(labels, table, table.by_target, 1, width, a - row, mass, a);
@@ -351,10 +351,10 @@ void chain_lanes(const LaneTable& table, ChainLane* lanes, bool marginals, doubl
     }
     for (int b = 0; b < kLockStep; ++b) {
       const bool starved = forbidden[b] && smallest[b] < kScaledSmallest * total[b];
-      inverse[b] = normalisers.add(lanes[b], b, t, total[b], starved);
+      inverse[b] = normalizers.add(lanes[b], b, t, total[b], starved);
     }
   }
-  for (int b = 0; b < kLockStep; ++b) lanes[b].log_z = normalisers.log_z(b);
+  for (int b = 0; b < kLockStep; ++b) lanes[b].log_z = normalizers.log_z(b);
   if (!marginals) return;
 
   for (int64_t k = 0; k < row; ++k) beta[k] = 1;

@@ -44,7 +44,7 @@ struct TupleTable;
 struct ChainLane;
 
 // How the tuples of labels that end at a position link its states (targets) to those of the position before (sources).
-// Targets that are reached from the same source are neighbours, and so are the tuples that lead there.
+// Targets that are reached from the same source are neighbors, and so are the tuples that lead there.
 struct TupleLinks {
   const int64_t* incoming_begin;  // by target
   const int32_t* incoming;        // the tuples that lead to each target, ascending

@@ -1,8 +1,8 @@
 // Sums over the splits of all spans of one width, for dynamic programs over spans (see loops_body.h).
 //
 // A chart keeps the spans of one width side by side, by where they begin. The spans of a width then have their t-th
-// splits side by side as well: in row t of one chart and, shifted by one per row, in a row of another. So neighbouring
-// spans are neighbouring lanes, and no sum goes across lanes.
+// splits side by side as well: in row t of one chart and, shifted by one per row, in a row of another. So neighboring
+// spans are neighboring lanes, and no sum goes across lanes.
 #pragma once
 
 #include "simd/vectors.h"

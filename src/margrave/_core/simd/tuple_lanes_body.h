@@ -177,20 +177,20 @@ bool tuple_lanes(const TupleTable& table, ChainLane* lanes, double* shared, int6
   const int64_t order = table.order;
   const int64_t row = table.states[order].count * kLockStep;
   int64_t steps = 0;
-  Normalisers normalisers;
+  Normalizers normalizers;
   for (int b = 0; b < kLockStep; ++b) {
     steps = lanes[b].length > steps ? lanes[b].length : steps;
     lanes[b].exact = true;
   }
   TupleRoom room(scratch);
   double* emission = room.take(steps * table.labels);
-  double* inverses = room.take(steps);  // 1 over the normaliser
+  double* inverses = room.take(steps);  // 1 over the normalizer
   double* base = room.take(table.states[order - 1].count);
   bool forbidden[kLockStep] = {};  // any state may starve: most are not reached from all states before
   for (int64_t t = 0; t < steps; ++t) {
     double* e = emission + t * table.labels * kLockStep;
     double* now = alpha + t % rows * row;
-    lanes_emissions(table, lanes, t, e, normalisers.shift, forbidden);
+    lanes_emissions(table, lanes, t, e, normalizers.shift, forbidden);
     if (t == 0)
       for (int64_t k = 0; k < table.labels * kLockStep; ++k) now[k] = e[k];
     else
@@ -198,9 +198,9 @@ bool tuple_lanes(const TupleTable& table, ChainLane* lanes, double* shared, int6
     PerLane total, smallest;
     tuples_mass(table, t, now, base, total, smallest);
     for (int b = 0; b < kLockStep; ++b)
-      inverses[t * kLockStep + b] = normalisers.add(lanes[b], b, t, total[b], smallest[b] < kScaledSmallest * total[b]);
+      inverses[t * kLockStep + b] = normalizers.add(lanes[b], b, t, total[b], smallest[b] < kScaledSmallest * total[b]);
   }
-  for (int b = 0; b < kLockStep; ++b) lanes[b].log_z = normalisers.log_z(b);
+  for (int b = 0; b < kLockStep; ++b) lanes[b].log_z = normalizers.log_z(b);
   if (!shared) return true;
 
   double* beta = room.take(table.states[order].count);

@@ -1,7 +1,7 @@
 // A quadratic program over one block of dual variables, hot-started: the master problem of cutting planes
 // (003, Propositions 4 to 9).
 //
-//   maximise  h'a - 1/2 a'Ga - q/2 (sum a)^2    over a >= 0, sum a <= cap
+//   maximize  h'a - 1/2 a'Ga - q/2 (sum a)^2    over a >= 0, sum a <= cap
 //
 // cap = C_i and q = 0 for linear slack, cap = inf and q = 1/C_i for quadratic slack, neither for a hard margin. Written
 // by hand, since general solvers neither start from the last solution nor fit into the loop of a pass. Active sets: a

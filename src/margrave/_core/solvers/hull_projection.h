@@ -1,6 +1,6 @@
 // The quadratic step of AD3 for a factor that is known by its best output (Martins et al. 2015):
 //
-//   maximise  scale extra(q) - 1/2 |q - c|^2    over the convex hull of the outputs
+//   maximize  scale extra(q) - 1/2 |q - c|^2    over the convex hull of the outputs
 //
 // An output is a list of places, as many for all outputs, of which no two are equal; q has the mass of each place, and
 // every output may have an extra score of its own. Active sets: the best mixture of a few outputs is found by a

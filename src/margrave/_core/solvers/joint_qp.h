@@ -1,7 +1,7 @@
-// A quadratic program over all blocks of dual variables together, hot-started: the optimisation over S in Algorithm 1
+// A quadratic program over all blocks of dual variables together, hot-started: the optimization over S in Algorithm 1
 // of 003, step 10, variant (a).
 //
-//   maximise  h'a - 1/2 a'Ga - sum_i q_i/2 (sum_{k in i} a_k)^2    over a >= 0, sum_{k in i} a_k <= cap_i
+//   maximize  h'a - 1/2 a'Ga - sum_i q_i/2 (sum_{k in i} a_k)^2    over a >= 0, sum_{k in i} a_k <= cap_i
 //
 // with cap and q as in block_qp.h. Blocks are coupled through G, so that solving one after another converges slowly;
 // here all variables with mass move at once. With a finite cap the rest of it is a variable of its own, without slope
@@ -138,7 +138,7 @@ class JointQP {
   }
 
   // After variables were added with mass: finds the pivots and the factor. False if that is not possible.
-  bool factorise(std::vector<double>& slopes, double rounding) {
+  bool factorize(std::vector<double>& slopes, double rounding) {
     slope_ = slopes.data();
     rounding_ = rounding;
     for (size_t i = 0; i < blocks_.size(); ++i) choose_pivot(static_cast<int64_t>(i));
@@ -263,7 +263,7 @@ class JointQP {
     int64_t whole = 0;  // Newton steps on end that nothing stopped
     for (int64_t step = 0; step < kSteps * (size_ + 10); ++step) {
       if (!stationary()) {
-        if (whole == kWhole || (whole == kWhole - 1 && !refactorise())) return false;
+        if (whole == kWhole || (whole == kWhole - 1 && !refactorize())) return false;
         whole = newton() ? whole + 1 : 0;
         continue;
       }
@@ -347,7 +347,7 @@ class JointQP {
     return true;
   }
 
-  bool refactorise() {
+  bool refactorize() {
     const std::vector<int64_t> all = std::move(free_);
     free_.clear();
     factor_.clear();

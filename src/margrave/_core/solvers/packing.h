@@ -1,4 +1,4 @@
-// Constraints that occupy neighbouring sites of their examples (protocol/problem.h: Change), and what those that share
+// Constraints that occupy neighboring sites of their examples (protocol/problem.h: Change), and what those that share
 // no site can ask for together.
 #pragma once
 
@@ -21,7 +21,7 @@ class Packing {
   }
 
   // The largest sum of values of rows that lie within the sites from `from` to `to` and share none; best[k] is that of
-  // rows within the first k of these sites. The differences of neighbours in `best` are slacks of the sites: of every
+  // rows within the first k of these sites. The differences of neighbors in `best` are slacks of the sites: of every
   // row they add up to its value or more, and all of them to the result, so that no smaller slacks exist.
   double most(const double* value, int64_t from, int64_t to, std::vector<double>& best) const {
     best.assign(1, 0.0);

@@ -29,7 +29,7 @@ class TreesOfArcs : public TreeStructure {
   int64_t size() const override { return treebank_.size(); }
   int words(int64_t i) const override { return treebank_.words(i); }
   int64_t arc_parts(int64_t i) const override { return arcs_.count(i); }
-  LabelledArc arc(int64_t i, int64_t part) const override {
+  LabeledArc arc(int64_t i, int64_t part) const override {
     const tree::Arc found = arcs_.at(i, part);
     return {found.head, found.word, -1};
   }

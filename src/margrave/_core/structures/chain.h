@@ -1,5 +1,5 @@
 // Label sequences of any order. Parts of a sequence of T tokens: (position, label), T*L of them; then the label tuples
-// of 2 .. order+1 neighbours ("grams"), once for the whole sequence (tied) or once for each position from 1 on
+// of 2 .. order+1 neighbors ("grams"), once for the whole sequence (tied) or once for each position from 1 on
 // (untied).
 //
 // Order 1 has hand-written loops for what is hot (simd/loops.h); everything else, and every higher order, is dynamic
@@ -43,6 +43,7 @@ class ChainStructure final : public Structure {
     return data_.length(i) * data_.labels() + tables(data_.length(i)) * grams_.parts();
   }
   int64_t columns() const override { return data_.labels(); }
+  int64_t length(int64_t i) const { return data_.length(i); }
   bool tied() const { return tied_; }
   int64_t repeats(int64_t i) const override { return tied_ ? std::max<int64_t>(data_.length(i) - 1, 1) : 1; }
   unsigned offers() const override {
@@ -58,7 +59,7 @@ class ChainStructure final : public Structure {
     return 0;
   }
 
-  // A change is a run of wrong labels. No tuple of neighbouring labels reaches over `order` right labels, so that runs
+  // A change is a run of wrong labels. No tuple of neighboring labels reaches over `order` right labels, so that runs
   // which are at least so far apart can be made one without the other: a run also occupies the `order` sites after it.
   int64_t sites(int64_t i) const override { return data_.length(i); }
   std::vector<Change> changes(int64_t i, const Output& y) const override {

@@ -1,7 +1,7 @@
 // A factor graph that is a chain: the kernel of chains is faster than a clique tree.
 //
 // The variables have equally many labels and lie on a path; every variable and every edge of the path has one dense
-// factor, and there are no others. The kernel wants the parts of positions first, and then those of pairs of neighbours
+// factor, and there are no others. The kernel wants the parts of positions first, and then those of pairs of neighbors
 // (before, after), in the order of the path. If the graph has another order, scores and marginals are copied.
 #pragma once
 

@@ -47,10 +47,10 @@ class CliqueTreeStructure final : public FactorGraphStructure {
       chain->rename(y);
       return best;
     }
-    std::vector<int32_t> labelling(at(variables(i)));
-    const double value = of(i).argmax(theta, labelling.data(), scratch);
+    std::vector<int32_t> labeling(at(variables(i)));
+    const double value = of(i).argmax(theta, labeling.data(), scratch);
     y.clear();
-    if (value > -kInfinity) graphs().parts_of(graph_of(i), labelling.data(), y);
+    if (value > -kInfinity) graphs().parts_of(graph_of(i), labeling.data(), y);
     return value;
   }
   double logsum(int64_t i, const double* theta, double* mu, Scratch& scratch) const override {
@@ -75,9 +75,9 @@ class CliqueTreeStructure final : public FactorGraphStructure {
     ys.clear();
     of(i).kbest(
         theta, k,
-        [&](double value, const int32_t* labelling) {
+        [&](double value, const int32_t* labeling) {
           ys.push_back({value, {}});
-          graphs().parts_of(graph_of(i), labelling, ys.back().y);
+          graphs().parts_of(graph_of(i), labeling, ys.back().y);
         },
         scratch);
   }
@@ -91,7 +91,7 @@ class CliqueTreeStructure final : public FactorGraphStructure {
     size_t k = 0;
     const bool any = of(i).sample(
         theta, static_cast<int64_t>(ys.size()), random,
-        [&](const int32_t* labelling) { graphs().parts_of(graph_of(i), labelling, ys[k++]); }, scratch);
+        [&](const int32_t* labeling) { graphs().parts_of(graph_of(i), labeling, ys[k++]); }, scratch);
     if (!any) throw InputError("every output is forbidden.");
   }
   double entropy(int64_t i, const double* mu, double* t, Scratch& scratch) const override {
@@ -113,9 +113,9 @@ class CliqueTreeStructure final : public FactorGraphStructure {
   // Refuses a graph whose hard and listed factors leave nothing.
   void expect_outputs(int64_t g) const {
     const std::vector<double> zeros(at(graphs().parts(g)), 0.0);
-    std::vector<int32_t> labelling(at(graphs().variables(g)));
+    std::vector<int32_t> labeling(at(graphs().variables(g)));
     Scratch scratch;
-    if (trees_[at(g)]->argmax(zeros.data(), labelling.data(), scratch) == -kInfinity)
+    if (trees_[at(g)]->argmax(zeros.data(), labeling.data(), scratch) == -kInfinity)
       throw InputError("graph " + std::to_string(g) +
                        ": its hard factors and the tuples that it lists leave no output.");
   }

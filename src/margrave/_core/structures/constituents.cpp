@@ -52,7 +52,7 @@ std::shared_ptr<ConstituentStructure> make_structure(const std::shared_ptr<Gramm
                                                 ConstituentStructure::Settings{tied, splits, anchors});
 }
 
-// The labelled spans of outputs: where those of each begin, spans, their begins and ends, and whether it is in pieces.
+// The labeled spans of outputs: where those of each begin, spans, their begins and ends, and whether it is in pieces.
 auto read(const ConstituentStructure& trees, const In<int64_t>& begin, const In<int32_t>& parts,
           const std::optional<In<int64_t>>& examples) {
   const auto outputs = static_cast<int64_t>(begin.size()) - 1;
@@ -113,11 +113,10 @@ void bind_constituents(nb::module_& m) {
             for (int64_t i = 0; i < s.size(); ++i) first.push_back(s.layout(i).first_span());
             return to_numpy(std::move(first));
           },
-          nb::rv_policy::move, "The number of parts before the labelled spans of every sentence.")
-      .def(
-          "read", &read, "begin"_a, "parts"_a, "examples"_a.none() = nb::none(),
-          "The labelled spans of outputs: where those of each output begin, their numbers, where they begin and end in "
-          "the sentence, and whether each output consists of pieces.");
+          nb::rv_policy::move, "The number of parts before the labeled spans of every sentence.")
+      .def("read", &read, "begin"_a, "parts"_a, "examples"_a.none() = nb::none(),
+           "The labeled spans of outputs: where those of each output begin, their numbers, where they begin and end in "
+           "the sentence, and whether each output consists of pieces.");
   m.def("constituents", &make_structure, "grammar"_a, "begin"_a, "terminals"_a, "node_begin"_a.none(), "nodes"_a.none(),
         "left"_a.none(), "tied"_a, "splits"_a, "anchors"_a);
 }

@@ -172,7 +172,7 @@ class ConstituentStructure final : public Structure {
   const char* cells_left(int64_t i) const { return left_.empty() ? nullptr : left_.data() + left_begin_[at(i)]; }
   const DerivationParts& layout(int64_t i) const { return layouts_.at(words(i)); }
 
-  // The labelled spans of an output: visit(span, s, e). Returns whether it consists of several pieces.
+  // The labeled spans of an output: visit(span, s, e). Returns whether it consists of several pieces.
   template <class Visit>
   bool each_span(int64_t i, const int32_t* y, int64_t size, const Visit& visit) const {
     const DerivationParts& parts = layout(i);
@@ -199,7 +199,7 @@ class ConstituentStructure final : public Structure {
 
   struct Gold {
     Output y;
-    std::vector<std::pair<int64_t, int32_t>> spans;  // cells with their labelled spans
+    std::vector<std::pair<int64_t, int32_t>> spans;  // cells with their labeled spans
     int64_t constituents = 0;
   };
   struct Nodes {
@@ -273,7 +273,7 @@ class ConstituentStructure final : public Structure {
     golds_.push_back(std::move(gold));
   }
 
-  // Calls visit(part, right, predicted) for the labelled spans that have constituents.
+  // Calls visit(part, right, predicted) for the labeled spans that have constituents.
   template <class Visit>
   void each_count(int64_t i, const Visit& visit) const {
     if (!has_gold_) throw InputError("this problem was bound without gold trees.");

@@ -82,7 +82,7 @@ void bind_factor_graph(nb::module_& m) {
           "parts",
           [](const FactorGraphs& graphs, int64_t g) { return check_number(g, graphs.graphs()), graphs.parts(g); },
           "g"_a, "The number of parts of a graph.");
-  nb::class_<FactorGraphStructure, Structure>(m, "FactorGraphStructure", "Labellings of factor graphs.")
+  nb::class_<FactorGraphStructure, Structure>(m, "FactorGraphStructure", "Labelings of factor graphs.")
       .def_prop_ro(
           "variables",
           [](const FactorGraphStructure& s) {
@@ -126,18 +126,18 @@ void bind_factor_graph(nb::module_& m) {
               expect_size(*examples, outputs, "examples");
             else
               expect_size(begin, s.size() + 1, "begin");
-            std::vector<int32_t> labelling;
+            std::vector<int32_t> labeling;
             for (int64_t k = 0; k < outputs; ++k) {
               const int64_t i = examples ? examples->data()[k] : k;
               s.check_example(i);
               const int64_t first = begin.data()[k], last = begin.data()[k + 1];
               if (first < 0 || first > last || last > static_cast<int64_t>(parts.size()))
                 throw InputError("begin must ascend from 0 to the number of parts.");
-              const size_t before = labelling.size();
-              labelling.resize(before + static_cast<size_t>(s.variables(i)));
-              s.read(i, parts.data() + first, last - first, labelling.data() + before);
+              const size_t before = labeling.size();
+              labeling.resize(before + static_cast<size_t>(s.variables(i)));
+              s.read(i, parts.data() + first, last - first, labeling.data() + before);
             }
-            return to_numpy(std::move(labelling));
+            return to_numpy(std::move(labeling));
           },
           "begin"_a, "parts"_a, "examples"_a.none() = nb::none(),
           "The labels of outputs, one output after another. examples: which example each output belongs to; None: each "

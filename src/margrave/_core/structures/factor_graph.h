@@ -116,11 +116,11 @@ class FactorGraphStructure : public Structure {
   }
 
   // The labels of an output of example i, from its parts in ascending order.
-  void read(int64_t i, const int32_t* y, int64_t size, int32_t* labelling) const {
+  void read(int64_t i, const int32_t* y, int64_t size, int32_t* labeling) const {
     for (int64_t k = 0; k < size; ++k)
       if (y[k] < 0 || y[k] >= parts(i) || (k > 0 && y[k] <= y[k - 1]))
         throw InputError("example " + std::to_string(i) + ": its parts are out of range or not in order.");
-    graphs_->labelling_of(graph_of(i), y, size, labelling);
+    graphs_->labeling_of(graph_of(i), y, size, labeling);
   }
   void label_marginals(int64_t i, const double* mu, double* marginals) const {
     graphs_->label_marginals(graph_of(i), mu, marginals);
@@ -161,7 +161,7 @@ class FactorGraphStructure : public Structure {
     }
   }
 
-  // A gold labelling must be an output.
+  // A gold labeling must be an output.
   void check_gold() const {
     if (labels_.gold.empty()) return;
     if (static_cast<int64_t>(labels_.gold.size()) != variable_begin_.back())

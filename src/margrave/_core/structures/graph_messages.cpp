@@ -63,8 +63,8 @@ void bind_graph_messages(nb::module_& m) {
           [](const GraphMessagesStructure& s, int64_t i, const In<double>& theta) {
             s.check_example(i);
             expect_size(theta, s.parts(i), "theta");
-            auto [labelling, converged] = s.max_product(i, theta.data());
-            return std::make_tuple(to_numpy(std::move(labelling)), converged);
+            auto [labeling, converged] = s.max_product(i, theta.data());
+            return std::make_tuple(to_numpy(std::move(labeling)), converged);
           },
           "i"_a, "theta"_a,
           "The labels of the highest max-marginals by max-product messages, and whether messages have converged.")

@@ -1,5 +1,5 @@
 // Factor graphs with approximate inference: sums and marginals by belief propagation or its tree-reweighted form
-// (engines/factor_messages.h), the best labelling by the relaxation (engines/factor_relaxation.h).
+// (engines/factor_messages.h), the best labeling by the relaxation (engines/factor_relaxation.h).
 #pragma once
 
 #include <algorithm>
@@ -76,17 +76,17 @@ class GraphMessagesStructure final : public FactorGraphStructure {
 
   double argmax(int64_t i, const double* theta, Output& y, Scratch&) const override {
     check_scores(i, theta);
-    std::vector<int32_t> labelling;
-    const Relaxed found = relax(i, theta, labelling, nullptr);
+    std::vector<int32_t> labeling;
+    const Relaxed found = relax(i, theta, labeling, nullptr);
     y.clear();
-    if (found.value > -kInfinity) graphs().parts_of(graph_of(i), labelling.data(), y);
+    if (found.value > -kInfinity) graphs().parts_of(graph_of(i), labeling.data(), y);
     return found.value;
   }
 
   double relaxed_argmax(int64_t i, const double* theta, double* mu, Scratch&) const override {
     check_scores(i, theta);
-    std::vector<int32_t> labelling;
-    return relax(i, theta, labelling, mu).bound;
+    std::vector<int32_t> labeling;
+    return relax(i, theta, labeling, mu).bound;
   }
 
   // The labels of the highest max-marginals by max-product messages, and whether these have converged.
@@ -95,9 +95,9 @@ class GraphMessagesStructure final : public FactorGraphStructure {
     FactorMessages& engine = workspace().messages;
     const Propagated found =
         engine.run<true>(graphs(), graph_of(i), layouts_[at(graph_of(i))], theta, messages_, nullptr);
-    std::vector<int32_t> labelling(at(variables(i)));
-    engine.decode(labelling.data());
-    return {std::move(labelling), found.converged};
+    std::vector<int32_t> labeling(at(variables(i)));
+    engine.decode(labeling.data());
+    return {std::move(labeling), found.converged};
   }
 
   // The value after each of so many parallel sweeps: Bethe's, or the reweighted bound.
@@ -122,52 +122,52 @@ class GraphMessagesStructure final : public FactorGraphStructure {
     FactorRelaxation relaxation;
     std::vector<double> kept;
   };
-  // The best labelling that was found, and with `mu` the shares of the parts.
-  Relaxed relax(int64_t i, const double* theta, std::vector<int32_t>& labelling, double* mu) const {
+  // The best labeling that was found, and with `mu` the shares of the parts.
+  Relaxed relax(int64_t i, const double* theta, std::vector<int32_t>& labeling, double* mu) const {
     const int64_t g = graph_of(i);
     FactorRelaxation& ad3 = workspace().relaxation;
     Relaxed found;
     if (!solver_) {
-      found = ad3.run(graphs(), g, layouts_[at(g)], theta, relaxation_, labelling, mu);
+      found = ad3.run(graphs(), g, layouts_[at(g)], theta, relaxation_, labeling, mu);
     } else {
       std::vector<double> shares(at(parts(i))), of_labels(at(labels(i)));
       found.bound = solver_->solve(g, theta, shares.data(), of_labels.data());
-      round(g, of_labels, labelling);
-      judge(i, theta, labelling, found);
-      if (!found.certified && found.bound > -kInfinity) {  // AD3 looks for better labellings than the rounded one
+      round(g, of_labels, labeling);
+      judge(i, theta, labeling, found);
+      if (!found.certified && found.bound > -kInfinity) {  // AD3 looks for better labelings than the rounded one
         std::vector<int32_t> other;
         const Relaxed more = ad3.run(graphs(), g, layouts_[at(g)], theta, relaxation_, other);
         found.bound = std::min(found.bound, more.bound);
-        if (more.value > found.value) labelling = other;
-        judge(i, theta, labelling, found);
+        if (more.value > found.value) labeling = other;
+        judge(i, theta, labeling, found);
       }
       if (mu) std::copy(shares.begin(), shares.end(), mu);
-      if (mu && found.certified) indicate(g, labelling, mu);
+      if (mu && found.certified) indicate(g, labeling, mu);
     }
     status_.set_certified(i, found.certified);
     return found;
   }
 
-  void round(int64_t g, const std::vector<double>& of_labels, std::vector<int32_t>& labelling) const {
-    labelling.resize(at(graphs().variables(g)));
+  void round(int64_t g, const std::vector<double>& of_labels, std::vector<int32_t>& labeling) const {
+    labeling.resize(at(graphs().variables(g)));
     auto first = of_labels.begin();
     for (int64_t v = 0; v < graphs().variables(g); ++v) {
       const auto last = first + graphs().labels(g, v);
-      labelling[at(v)] = static_cast<int32_t>(std::max_element(first, last) - first);
+      labeling[at(v)] = static_cast<int32_t>(std::max_element(first, last) - first);
       first = last;
     }
   }
 
-  // The score of a labelling, and whether it reaches the bound.
-  void judge(int64_t i, const double* theta, const std::vector<int32_t>& labelling, Relaxed& found) const {
+  // The score of a labeling, and whether it reaches the bound.
+  void judge(int64_t i, const double* theta, const std::vector<int32_t>& labeling, Relaxed& found) const {
     const int64_t g = graph_of(i);
     Output y;
     std::vector<int32_t> tuple;
-    bool allowed = graphs().parts_of(g, labelling.data(), y);
+    bool allowed = graphs().parts_of(g, labeling.data(), y);
     for (int64_t h = 0; allowed && h < graphs().hards(g); ++h) {
       const HardFactor hard = graphs().hard(g, h);
       tuple.resize(at(hard.arity));
-      for (int64_t j = 0; j < hard.arity; ++j) tuple[at(j)] = labelling[at(hard.scope[j])];
+      for (int64_t j = 0; j < hard.arity; ++j) tuple[at(j)] = labeling[at(hard.scope[j])];
       allowed = graphs().allows(g, hard, tuple.data());
     }
     found.value = allowed ? 0.0 : -kInfinity;
@@ -176,9 +176,9 @@ class GraphMessagesStructure final : public FactorGraphStructure {
     found.certified = found.value > -kInfinity && found.value >= found.bound - kReached * size;
   }
 
-  void indicate(int64_t g, const std::vector<int32_t>& labelling, double* mu) const {
+  void indicate(int64_t g, const std::vector<int32_t>& labeling, double* mu) const {
     Output y;
-    graphs().parts_of(g, labelling.data(), y);
+    graphs().parts_of(g, labeling.data(), y);
     std::fill_n(mu, graphs().parts(g), 0.0);
     for (const int32_t part : y) mu[part] = 1;
   }
@@ -195,7 +195,7 @@ class GraphMessagesStructure final : public FactorGraphStructure {
                          "or lower C.");
   }
 
-  static constexpr double kReached = 1e-8;  // of the size of the scores: a labelling this close to the bound reaches it
+  static constexpr double kReached = 1e-8;  // of the size of the scores: a labeling this close to the bound reaches it
 
   bool reweighted_, relaxed_, exact_;
   std::shared_ptr<const RelaxationSolver> solver_;

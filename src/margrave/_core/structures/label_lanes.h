@@ -79,7 +79,7 @@ class LabelLanes : public Lanes {
   LabelLanes(const Labels& data, const Structure& alone, std::vector<double> transitions)
       : data_(data), alone_(alone), transitions_(std::move(transitions)) {}
 
-  int64_t most() const override { return kLockStep; }
+  int64_t max_lanes() const override { return kLockStep; }
 
  protected:
   static size_t at(int64_t k) { return static_cast<size_t>(k); }

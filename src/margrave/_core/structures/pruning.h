@@ -45,7 +45,7 @@ class TagPairs {
   }
 
   // For the n * n arcs of every sentence: whether an arc is no longer than the longest one that was seen with its tags.
-  // Arcs from the root and between neighbours are always left, so that a projective tree is.
+  // Arcs from the root and between neighbors are always left, so that a projective tree is.
   std::vector<bool> arcs(const TreeAttributes& words) const {
     std::vector<bool> left;
     for (int64_t i = 0; i < words.examples(); ++i) {

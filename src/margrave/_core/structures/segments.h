@@ -1,4 +1,4 @@
-// How the labelled segments of a sequence are numbered: what the structure of segmentations and its features share.
+// How the labeled segments of a sequence are numbered: what the structure of segmentations and its features share.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Python bindings of labelled segmentations.
+// Python bindings of labeled segmentations.
 #include "structures/semi_markov.h"
 
 #include <memory>
@@ -152,7 +152,7 @@ void bind_semi_markov(nb::module_& m) {
               if (seen[static_cast<size_t>(q)]) found.push_back(q);
             return to_numpy(std::move(found));
           },
-          "The pairs of neighbouring labels that good outputs have, from left to right label by label.")
+          "The pairs of neighboring labels that good outputs have, from left to right label by label.")
       .def("read_tags", &read_tags, "examples"_a.none(), "begin"_a, "parts"_a,
            "The tags of outputs, one after another; output k is one of example examples[k], or of example k.")
       .def("tag_marginals", &tag_marginals, "begin"_a, "mu"_a,
@@ -177,7 +177,7 @@ void bind_semi_markov(nb::module_& m) {
       },
       "longest"_a, "tags"_a, "first"_a, "inside"_a, "begin"_a, "gold"_a.none(), "cost"_a.none(), "outside"_a,
       "of_segments"_a, "allowed"_a.none(), "alternatives"_a.none(), "tied"_a,
-      "Labelled segmentations. first, inside: the tags of each label. outside: the labels of tokens that are not in "
+      "Labeled segmentations. first, inside: the tags of each label. outside: the labels of tokens that are not in "
       "spans. cost: of tags; or of_segments: the cost is the number of wrong and of missing spans. alternatives: where "
       "those of each example begin, and (start, end, label) of each.");
 }

@@ -1,5 +1,5 @@
-// Labelled segmentations (semi-Markov chains; Sarawagi and Cohen 2004). The parts of a sequence of n tokens are its
-// segments (structures/segments.h), then the pairs of neighbouring labels: once for the whole sequence (tied), or once
+// Labeled segmentations (semi-Markov chains; Sarawagi and Cohen 2004). The parts of a sequence of n tokens are its
+// segments (structures/segments.h), then the pairs of neighboring labels: once for the whole sequence (tied), or once
 // for each boundary between two tokens (untied).
 //
 // A segmentation is a path through two kinds of states. in(e, l): a segment of label l ends at e; begin(s, l): one
@@ -344,7 +344,7 @@ class SemiMarkovStructure final : public Structure, public GoodInference {
 
   // A path is Markov in the states that it passes; t are the logs of the conditionals of its steps.
   double entropy(int64_t i, const double* mu, double* t, Scratch&) const override {
-    if (tied_) return unsupported("entropy (it needs neighbour parts per boundary)"), 0.0;
+    if (tied_) return unsupported("entropy (it needs neighbor parts per boundary)"), 0.0;
     const int64_t n = length(i);
     const int64_t L = labels();
     std::vector<double> begin(at(n * L), 0.0), in(at((n + 1) * L), 0.0);
@@ -421,7 +421,7 @@ class SemiMarkovStructure final : public Structure, public GoodInference {
   }
   int64_t pairs() const { return labels() * labels(); }
   int64_t tables(int64_t n) const { return tied_ ? 1 : n - 1; }
-  // The pairs of neighbouring labels at the boundary s of n tokens, from left to right label by label.
+  // The pairs of neighboring labels at the boundary s of n tokens, from left to right label by label.
   int64_t table(int64_t n, int64_t s) const { return segments_.count(n) + (tied_ ? 0 : (s - 1) * pairs()); }
 
   template <typename Visit>
@@ -431,7 +431,7 @@ class SemiMarkovStructure final : public Structure, public GoodInference {
         for (int64_t m = 1; m <= segments_.lengths(e, l); ++m) visit(segments_.first(e, l) + m - 1, e - m, e, l);
   }
 
-  // Segments from the last to the first become an output: in order, and with the pairs of neighbours behind them.
+  // Segments from the last to the first become an output: in order, and with the pairs of neighbors behind them.
   void finish(int64_t n, Output& y) const {
     std::sort(y.begin(), y.end());
     add_pairs(n, y);

@@ -61,7 +61,7 @@ void bind_tree_structure(nb::module_& m) {
             std::vector<int32_t> heads, words, labels;
             for (int64_t i = 0; i < s.size(); ++i) {
               for (int64_t part = 0; part < s.arc_parts(i); ++part) {
-                const TreeStructure::LabelledArc arc = s.arc(i, part);
+                const TreeStructure::LabeledArc arc = s.arc(i, part);
                 heads.push_back(arc.head);
                 words.push_back(arc.word);
                 labels.push_back(arc.label);

@@ -13,7 +13,7 @@ namespace margrave {
 
 class TreeStructure : public Structure {
  public:
-  struct LabelledArc {
+  struct LabeledArc {
     int32_t head, word, label;  // label -1: arcs have none
   };
 
@@ -21,13 +21,13 @@ class TreeStructure : public Structure {
   virtual int labels() const { return 0; }  // how many there are
   // The first parts of an example are arcs with their labels; the arc of such a part.
   virtual int64_t arc_parts(int64_t i) const = 0;
-  virtual LabelledArc arc(int64_t i, int64_t part) const = 0;
+  virtual LabeledArc arc(int64_t i, int64_t part) const = 0;
 
   // All parts of an example, in the order of their scores.
   virtual void tree_parts(int64_t i, std::vector<TreePart>& parts) const {
     parts.clear();
     for (int64_t part = 0; part < arc_parts(i); ++part) {
-      const LabelledArc found = arc(i, part);
+      const LabeledArc found = arc(i, part);
       parts.push_back({-1, found.head, -1, found.word, found.label});
     }
   }
@@ -44,7 +44,7 @@ class TreeStructure : public Structure {
       if (parts[k] < 0 || parts[k] >= this->parts(i))
         refuse("there is no part " + std::to_string(parts[k]) + " of " + std::to_string(this->parts(i)));
       if (parts[k] >= arcs) continue;
-      const LabelledArc found = arc(i, parts[k]);
+      const LabeledArc found = arc(i, parts[k]);
       int32_t& head = heads[found.word - 1];
       if (head >= 0) refuse("these parts give word " + std::to_string(found.word) + " two heads");
       head = found.head;
@@ -59,7 +59,7 @@ class TreeStructure : public Structure {
     const int64_t n = words(i), arcs = arc_parts(i);
     std::fill_n(table, n * (n + 1), 0.0);
     for (int64_t part = 0; part < arcs; ++part) {
-      const LabelledArc found = arc(i, part);
+      const LabeledArc found = arc(i, part);
       table[(found.word - 1) * (n + 1) + found.head] += mu[part];
     }
   }

@@ -78,7 +78,7 @@ class Treebank {
       if (head < low || head > high)
         refuse(i, m,
                "the arc from its head " + std::to_string(heads[m - 1]) + " crosses that from " + std::to_string(head) +
-                   " to " + std::to_string(between) + "; use NonProjectiveTree, or margrave.data.projectivise");
+                   " to " + std::to_string(between) + "; use NonProjectiveTree, or margrave.data.projectivize");
     }
   }
 

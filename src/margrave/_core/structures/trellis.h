@@ -16,7 +16,7 @@
 
 namespace margrave {
 
-// Which tuples of neighbouring labels exist. The m-grams are numbered in lexicographic order.
+// Which tuples of neighboring labels exist. The m-grams are numbered in lexicographic order.
 class Grams {
  public:
   // forbidden: (labels, labels) of 0 and 1, or empty. Order 1 keeps every pair, so that tables stay square and dense.
@@ -132,7 +132,7 @@ class Grams {
     }
   }
 
-  // Which labels may follow depends on the last one alone, so that the targets of one prefix are neighbours.
+  // Which labels may follow depends on the last one alone, so that the targets of one prefix are neighbors.
   void group_by_prefix(int64_t m) {
     Level& level = levels_[at(m)];
     const int64_t prefixes = levels_[at(m - 1)].size();
@@ -199,7 +199,7 @@ inline void add_suffixes(const Grams& grams, int64_t m, const double* own, const
     std::copy(own, own + level.size(), sum);
     return;
   }
-  // the suffixes of the grams that begin with one prefix are neighbours as well
+  // the suffixes of the grams that begin with one prefix are neighbors as well
   for (size_t p = 0; p + 1 < level.outgoing_begin.size(); ++p) {
     const int64_t first = level.outgoing_begin[p];
     const int64_t n = level.outgoing_begin[p + 1] - first;

@@ -1,7 +1,7 @@
-// Phrase-based translation by beam search, in which only neighbouring phrases swap (004, section 5.2).
+// Phrase-based translation by beam search, in which only neighboring phrases swap (004, section 5.2).
 //
 // A translation is a sequence of phrase pairs. Their source phrases follow one another in the order of the source, but
-// that of two neighbours may be exchanged: from a covered prefix 0..i, either i..j is translated, or first j..k and
+// that of two neighbors may be exchanged: from a covered prefix 0..i, either i..j is translated, or first j..k and
 // then i..j. What a partial translation does to the score of the rest is its state: which source words are covered,
 // where the last source phrase ended, and the last target words. How the phrase that follows lies relative to the last
 // one is decided with the last one, so that states need not remember phrases. Partial translations of as many source

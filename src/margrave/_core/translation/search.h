@@ -1,4 +1,4 @@
-// The derivations of a parsed sentence, scored by a model whose scores depend on neighbouring words: cube pruning
+// The derivations of a parsed sentence, scored by a model whose scores depend on neighboring words: cube pruning
 // (Chiang 2007; Huang and Chiang 2007).
 //
 // A Model scores what rules add to the strings of their gaps. It has

@@ -25,7 +25,7 @@ def task_named(name: str) -> type[Task]:
 
 def task_of(estimator: Any) -> type[Task] | None:
     """The task that trains such estimators; some are trained by none."""
-    name = type(estimator).__name__
+    name = estimator.saved_as
     return next((task for task in TASKS.values() if name in (task.estimator.rpartition(":")[2], *task.also)), None)
 
 
@@ -36,6 +36,6 @@ def load_model(path: str, threads: int | None = None) -> Model:
     estimator: Any = load(path)
     task = task_of(estimator)
     if task is None:
-        raise DataError(path, None, f"it holds a {type(estimator).__name__}, not what 'margrave train' makes.")
+        raise DataError(path, None, f"it contains a {estimator.saved_as}, which 'margrave train' does not make.")
     estimator.n_jobs = threads
     return task.model(path, estimator)

@@ -177,7 +177,7 @@ def _read(path: str, alphabet: Any = None, *, aligned: bool = True) -> tuple[lis
 
     X, y = read_pairs(source(path), alphabet, aligned=aligned)
     if not X:
-        raise DataError(display_name(path), None, "it holds no pairs of sequences.")
+        raise DataError(display_name(path), None, "it contains no pairs of sequences.")
     return X, y
 
 

@@ -85,6 +85,7 @@ class Task(ABC):
     also: ClassVar[tuple[str, ...]] = ()  # the names of further classes of models that it trains
     settings: ClassVar[type[LearningSettings]] = LearningSettings  # those of the estimator
     fields: ClassVar[tuple[str, ...]] = ()  # the settings that are options, besides those that all tasks share
+    flags: ClassVar[Mapping[str, str]] = {}  # what the command line calls some of these settings
     own_cost: ClassVar[bool] = False  # whether the cost belongs to the estimator or the data, not to the loss
     data: ClassVar[str]  # what its files look like, for help
     sample: ClassVar[str]  # some lines of such a file, for help
@@ -110,8 +111,9 @@ class Task(ABC):
     @classmethod
     def options(cls) -> list[CommandOption]:
         """Its own options of `margrave train`: those of the estimator first."""
-        own = [each for each in options_of(cls) if each.help]
-        return [CommandOption(each) for each in (*settings_options(cls.settings, cls.fields).values(), *own)]
+        offered = settings_options(cls.settings, cls.fields).values()
+        own = [CommandOption(each) for each in options_of(cls) if each.help]
+        return [*(CommandOption(each, name=cls.flags.get(each.name, "")) for each in offered), *own]
 
     @classmethod
     def estimator_class(cls) -> Any:

@@ -129,7 +129,7 @@ class ConstituencyModel(Model):
             yield lines
 
     def evaluation(self, path: str, **options: Any) -> dict[str, Any]:
-        """Scores of labelled brackets."""
+        """Scores of labeled brackets."""
         gold = _read(path, labelled=True)
         with naming(path):
             predicted = self.parser.predict(self.parser.sentences_of(gold))
@@ -160,7 +160,7 @@ class ConstituencyModel(Model):
 
 
 def _mean_probability(tree: "Tree", probabilities: Mapping["Constituent", float]) -> float:
-    """The expected share of right constituents, of which the top node is none; 1 if there are none."""
+    """The expected share of correct constituents, without the top node; 1 if there are none."""
     from margrave.data.constituents import TOPS
 
     constituents = [each for each in tree.constituents() if each.label not in TOPS]
@@ -173,9 +173,9 @@ def _read(path: str, *, labelled: bool) -> list["Tree"]:
 
     trees = list(read_brackets(source(path)))
     if not trees:
-        raise DataError(display_name(path), None, "it holds no trees.")
+        raise DataError(display_name(path), None, "it contains no trees.")
     if labelled and all(without_top(tree).label == "X" for tree in trees):
-        raise DataError(display_name(path), None, "its trees have no constituents: all are labelled X.")
+        raise DataError(display_name(path), None, "its trees have no constituents: all are labeled X.")
     return trees
 
 

@@ -134,7 +134,7 @@ class GraphModel(Model):
                 lines.append(graph_line({**each.fields, "labels": labels, **more}))
             yield lines
         if not found:
-            raise DataError(display_name(path), None, "it holds no graphs.")
+            raise DataError(display_name(path), None, "it contains no graphs.")
 
     def _predict(self, batch: Sequence["LabeledGraph"], marginals: bool) -> tuple[list[Any], list[Any]]:
         X = [each.graph for each in batch]
@@ -214,7 +214,7 @@ def _labelled(path: str, neighbours: int) -> list["LabeledGraph"]:
 
     graphs = list(read_graphs(source(path), neighbours=neighbours))
     if not graphs:
-        raise DataError(display_name(path), None, "it holds no graphs.")
+        raise DataError(display_name(path), None, "it contains no graphs.")
     for k, each in enumerate(graphs, 1):
         if each.labels is None:
             raise DataError(display_name(path), None, f'graph {k} has no labels: add "labels", one for each node.')

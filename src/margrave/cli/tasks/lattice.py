@@ -147,7 +147,7 @@ class LatticeModel(Model):
                 for string, value in zip(strings, self.decoder.log_probability(batch, strings), strict=True)
             ]
         if empty:
-            raise DataError(display_name(path), None, "it holds no lattices.")
+            raise DataError(display_name(path), None, "it contains no lattices.")
 
     def evaluation(self, path: str, **options: Any) -> dict[str, Any]:
         """The share of good strings."""
@@ -181,7 +181,7 @@ def _read(path: str) -> tuple[list[int], list["Lattice"]]:
 
     pairs = list(numbered_lattices(source(path)))
     if not pairs:
-        raise DataError(display_name(path), None, "it holds no lattices.")
+        raise DataError(display_name(path), None, "it contains no lattices.")
     return [number for number, _ in pairs], [lattice for _, lattice in pairs]
 
 

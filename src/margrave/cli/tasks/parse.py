@@ -206,14 +206,14 @@ A template joins terms by |. It describes an arc from a head to a word by their 
 
     @staticmethod
     def dev_summary(scores: Mapping[str, Any]) -> str:
-        """The attachment scores, and whole trees."""
+        """The attachment scores, and exact matches of trees."""
         las = [] if scores["las"] is None else [f"LAS {percent(scores['las'])}"]
-        return ", ".join([f"UAS {percent(scores['uas'])}", *las, f"whole trees {percent(scores['whole_trees'])}"])
+        return ", ".join([f"UAS {percent(scores['uas'])}", *las, f"exact match {percent(scores['whole_trees'])}"])
 
     @staticmethod
     def sizes(estimator: "DependencyParser") -> dict[str, Any]:
         """Labels and weights, those of the other stages too."""
-        stages = {"label": estimator.labeller_, "pruning": estimator.pruner_}
+        stages = {"label": estimator.labeler_, "pruning": estimator.pruner_}
         return {
             **({"n_labels": len(estimator.labels_)} if estimator.labels_ else {}),
             "n_weights": estimator.n_weights_,
@@ -247,7 +247,7 @@ A template joins terms by |. It describes an arc from a head to a word by their 
             rows.append(("pruning", f"loses {percent(report['lost_arcs'])} of the arcs of training trees"))
         for each in report["taggers"]:
             rows.append(
-                ("tags", f"{each['label']} predicted in {each['folds']} folds, {percent(each['accuracy'])} right")
+                ("tags", f"{each['label']} predicted in {each['folds']} folds, {percent(each['accuracy'])} correct")
             )
         return rows
 
@@ -407,7 +407,7 @@ class ParseModel(Model):
 
     def _owned(self, decode: str | None, taggers: Iterable["Tagger"]) -> list[_Own]:
         """A parser and taggers for each thread, which number values by themselves."""
-        from margrave.learners.objective import available_threads
+        from margrave.threads import available_threads
 
         owned = []
         for _ in range(available_threads(self.parser.n_jobs)):
@@ -420,8 +420,8 @@ class ParseModel(Model):
 def _own_parser(parser: "DependencyParser") -> "DependencyParser":
     own = copy(parser)
     own.features_, own.n_jobs = copy(parser.features_), 1
-    for stage in ("labeller_", "pruner_"):
-        if getattr(parser, stage) is not None:
+    for stage in ("labeler_", "pruner_"):
+        if getattr(parser, stage, None) is not None:
             setattr(own, stage, _own_parser(getattr(parser, stage)))
     return own
 

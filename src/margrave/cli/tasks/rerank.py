@@ -9,7 +9,7 @@ from margrave.cli.options import command_option
 from margrave.cli.reports import percent, table
 from margrave.cli.streams import batches, display_name, first_line, source
 from margrave.cli.tasks.base import Job, Model, Task
-from margrave.errors import DataError, MargraveError, counted, the_first
+from margrave.errors import DataError, MargraveError, counted, quoted, the_first
 from margrave.options import option
 from margrave.settings.lists import RerankerSettings
 
@@ -362,7 +362,7 @@ class _UnknownFeatures:
     def refuse(self, name: str) -> None:
         """Refuses a file that has features, none of which is known."""
         if self.first is not None:
-            raise DataError(name, None, f"the model knows none of its features, such as {self.first!r}.")
+            raise DataError(name, None, f"the model knows none of its features, such as {quoted(self.first)}.")
 
 
 @dataclass(eq=False, repr=False)

@@ -1,4 +1,4 @@
-"""Tagging sequences: one token per line, its columns side by side, one of which is the label; or CoNLL-U."""
+"""Tagging sequences: one token per line in columns, one of which is the label; or CoNLL-U."""
 
 import re
 import warnings
@@ -16,7 +16,7 @@ from margrave.cli.reports import percent, table
 from margrave.cli.sequences import Batch, ColumnReader, ConlluReader, Labelled, SequenceReader
 from margrave.cli.streams import display_name, naming, source, with_own
 from margrave.cli.tasks.base import Job, Model, Task, top_table
-from margrave.errors import DataError, MargraveError
+from margrave.errors import DataError, MargraveError, quoted
 from margrave.options import option
 from margrave.settings.sequence_tagger import SegmentSettings, TaggerSettings
 
@@ -283,7 +283,7 @@ def _well_formed(reader: SequenceReader, path: str, y: Sequence[Sequence[str]]) 
             if tag != "O" and not re.fullmatch("[BI]-(?!O$).+", tag):
                 line = None if path == "-" else next(islice(reader.lines(path), i, None))[position]
                 raise DataError(
-                    display_name(path), line, f"the label is {tag!r}, and --segments needs O, B-label or I-label."
+                    display_name(path), line, f"the label is {quoted(tag)}, and --segments needs O, B-label or I-label."
                 )
     return [convert_tags(tags, "IOB2", "IOB2") for tags in y]
 
@@ -299,7 +299,8 @@ def _check_number_of_labels(y: Iterable[Sequence[str]]) -> None:
     labels = {label for labels in y for label in labels}
     if len(labels) > _MANY_LABELS:
         warnings.warn(
-            f"the label column has {len(labels):,} distinct values, such as {min(labels)!r}: --label names another.",
+            f"the label column has {len(labels):,} distinct values, such as {quoted(min(labels))}: choose another with "
+            "--label.",
             stacklevel=2,
         )
 
@@ -346,7 +347,7 @@ class TaggingModel(Model):
 
     def _on_threads(self, work: Callable[["SequenceTagger", Any], Any], items: Iterable[Any]) -> Iterator[Any]:
         """What `work` makes of each item, in order. Each thread has a tagger of its own, to number values with."""
-        from margrave.learners.objective import available_threads
+        from margrave.threads import available_threads
 
         taggers = [own_tagger(self.tagger) for _ in range(available_threads(self.tagger.n_jobs))]
         return with_own(taggers, work, items)
@@ -355,13 +356,12 @@ class TaggingModel(Model):
         self, path: str, scheme: str | None = None, alternatives: str | None = None, **options: Any
     ) -> dict[str, Any]:
         """Accuracies, and precision, recall and F1 of spans where the labels are tags of some."""
-        from margrave import SegmentTagger
         from margrave.data.tags import convert_tags
         from margrave.metrics import sequence_accuracy, token_accuracy
 
         X, gold = self.reader.labelled(path, self.n_columns)
         written = scheme or _scheme_of(chain(*gold))
-        if isinstance(self.tagger, SegmentTagger) and written is not None:  # Predictions are in IOB2.
+        if self.tagger.saved_as == "SegmentTagger" and written is not None:  # Predictions are in IOB2.
             with naming(path):
                 gold, scheme = [convert_tags(tags, written, "IOB2") for tags in gold], "IOB2"
         gold = _with_alternatives(alternatives, gold)

@@ -11,26 +11,23 @@ from margrave.cli.streams import batches, display_name, source
 from margrave.cli.tasks.base import Job, Model, Task
 from margrave.cli.tasks.lattice import Lattices
 from margrave.cli.tasks.rerank import Rerank
-from margrave.errors import DataError, MargraveError, counted
+from margrave.errors import DataError, MargraveError, counted, quoted
 from margrave.options import option
-from margrave.settings.learning import LOSS_HELP, LearningSettings
+from margrave.translation.settings import TranslatorSettings, check_together
 
 if TYPE_CHECKING:
     from margrave.translation.translator import Translator
 
 _BATCH = 100  # sentences that are translated at once
 _BAR = "|||"
-# The options that apply to one of the decoders only, with their defaults.
-_OF_PHRASES = {"alignments": None, "tune": None, "sparse": False, "graphs": False, "n_tuning": 1000, "folds": 5}
-_OF_PHRASES |= {"longest": 5, "lm_order": 3, "options_per_phrase": 10, "reach": 6}
-_OF_GRAMMARS: dict[str, Any] = {"grammar": (), "glue": None, "span_limit": None, "costs": False, "pass_all": False}
-
-
-@dataclass(eq=False, repr=False)
-class TuningSettings(LearningSettings):
-    """The loss and the learner that tune weights."""
-
-    loss: Any = option("hinge", LOSS_HELP)
+# What the command line calls some settings.
+_FLAGS = {"k": "candidates", "good": "best", "wrong": "worst", "order": "lm_order", "options": "options_per_phrase"}
+# The options that apply to one of the decoders only.
+_OF_PHRASES = (
+    *("alignments", "tune", "sparse", "graphs", "n_tuning", "folds", "longest", "lm_order"),
+    *("options_per_phrase", "reach"),
+)
+_OF_GRAMMARS = ("grammar", "glue", "span_limit", "costs", "pass_all")
 
 
 @dataclass(eq=False, repr=False)
@@ -40,7 +37,12 @@ class Translate(Task):
     name = "translate"
     summary = "the translation of each sentence, by phrases or by a synchronous grammar"
     estimator = "margrave.translation:Translator"
-    settings = TuningSettings
+    settings = TranslatorSettings
+    fields = (
+        *("tuning", "sparse", "rounds", "k", "good", "wrong", "graphs", "n_edges", "n_tuning", "folds"),
+        *("longest", "order", "beam", "options", "reach"),
+    )
+    flags = _FLAGS
     own_cost = True
     data = (
         "One sentence pair per line: source ||| target ||| links, where a link i-j joins source word i with target "
@@ -63,6 +65,7 @@ class Translate(Task):
     predict_options = Lattices.predict_options
     evaluate_options = Rerank.evaluate_options
 
+    chosen: TranslatorSettings
     decoder: str = option(
         "phrases",
         "How sentences are translated.",
@@ -109,51 +112,9 @@ class Translate(Task):
         "hiero, those of the data; may be repeated.",
         metavar="FILE",
     )
-    tuning: str = option(
-        "mert",
-        "How weights are tuned in rounds of decoding and learning.",
-        choices={
-            "mert": "minimum error rate training",
-            "mira": "MIRA with hope and fear",
-            "learner": "--loss and --learner on the translations closest to the references",
-            "none": "not at all",
-        },
-    )
-    sparse: bool = option(
-        False, "Use target trigrams, phrase pairs and their orientations as features, too; not with mert."
-    )
-    rounds: int = option(5, "Number of rounds of decoding and learning.", at_least=0)
-    candidates: int = option(100, "Number of candidates per sentence and round.", at_least=1)
-    best: int = option(
-        5,
-        "With --tuning learner, number of good candidates: those closest to the references by smoothed sentence BLEU.",
-        at_least=1,
-    )
-    worst: int = option(
-        5, "With --tuning learner, number of wrong candidates: the worst; 0 for all others.", at_least=0
-    )
-    graphs: bool = option(
-        False, "With --tuning learner, learn from search graphs instead of lists: all their other paths are wrong."
-    )
-    n_edges: int = option(1000, "With --graphs, number of edges of each graph to keep.", at_least=1)
-    n_tuning: int = option(1000, "Number of training sentences to tune on without --tune.", at_least=1)
-    folds: int = option(5, "Number of folds of the training sentences without --tune.", at_least=2)
-    longest: int = option(5, "Maximum number of words of a phrase.", at_least=1)
-    lm_order: int = option(3, "Order of the language model.", at_least=1)
-    beam: int | None = option(
-        None,
-        "Maximum number of partial translations of each length, or of combinations of each span; 0 for all.",
-        if_none="50, or 200 for a grammar",
-        at_least=0,
-    )
-    options_per_phrase: int = option(10, "Maximum number of translations of a phrase; 0 for all.", at_least=0)
-    reach: int = option(6, "Maximum number of source words of two phrases that swap.", at_least=0)
 
     def __post_init__(self) -> None:
-        if self.graphs and self.tuning != "learner":
-            raise MargraveError("--graphs applies to --tuning learner only.")
-        if self.sparse and self.tuning == "mert":
-            raise MargraveError("--tuning mert is for few features: leave out --sparse, or use another --tuning.")
+        check_together(self.chosen)
 
     def job(self, data: str, dev: str | None) -> Job:
         """Sentence pairs, which are aligned if phrases are to be made of them."""
@@ -176,42 +137,27 @@ class Translate(Task):
                 raise DataError(name, None, "its sentence pairs have no links, which are needed to extract phrases.")
             tune = None if self.tune is None else _pairs(self.tune, self.references)
             to_fit = {"alignments": links, "language_model": model, "tune": tune}
-        translator = self.estimator_class()(
-            tuning=self.tuning,
-            decoder=decoder,
-            start=None if self.start is None else _weights(self.start),
-            sparse=self.sparse,
-            rounds=self.rounds,
-            k=self.candidates,
-            good=self.best,
-            wrong=self.worst or None,
-            graphs=self.graphs,
-            n_edges=self.n_edges,
-            n_tuning=self.n_tuning,
-            folds=self.folds,
-            longest=self.longest,
-            order=self.lm_order,
-            beam=self.beam,
-            options=self.options_per_phrase,
-            reach=self.reach,
-            **self.parameters(),
-        )
+        start = None if self.start is None else _weights(self.start)
+        translator = self.estimator_class()(decoder=decoder, start=start, **self.parameters())
         dev_pairs = None if dev is None else read_parallel(source(dev))[:2]
         sizes = {"n_pairs": len(X), "n_words": _word_count(X)}
         return Job(translator, X, y, sizes, {}, dev_pairs, _bleu, to_fit)
 
     def _check_learning(self) -> None:
         """Refuse a loss and a learner that the tuning would not use."""
-        usual = TuningSettings()
+        chosen, usual = self.chosen, TranslatorSettings()
+        if chosen.tuning == "learner":
+            return
         for name, flag in (("loss", "--loss"), ("C", "-C"), ("learner", "--learner")):
-            if self.tuning != "learner" and getattr(self.chosen, name) != getattr(usual, name):
-                raise MargraveError(f"{flag} applies to --tuning learner only, and this is --tuning {self.tuning}.")
+            # --slack and --set change a loss and a learner that were not named.
+            if name in self.given or getattr(chosen, name) != getattr(usual, name):
+                raise MargraveError(f"{flag} applies to --tuning learner only, and this is --tuning {chosen.tuning}.")
 
     def _check_decoder(self) -> None:
         """Refuse options of the other decoder."""
         hiero = self.decoder == "hiero"
-        for name, default in (_OF_PHRASES if hiero else _OF_GRAMMARS).items():
-            if getattr(self, name) != default:
+        for name in _OF_PHRASES if hiero else _OF_GRAMMARS:
+            if name in self.given:
                 flag = name.replace("_", "-")
                 raise MargraveError(f"--{flag} applies to --decoder {'phrases' if hiero else 'hiero'} only.")
         if hiero and not self.grammar:
@@ -243,13 +189,12 @@ class Translate(Task):
     @staticmethod
     def inspection(estimator: Any, top: int) -> dict[str, Any]:
         """How the weights were tuned."""
-        tuned = {} if estimator.tuning == "learner" else {"learner": estimator.tuning}
-        return {**tuned, **Task.inspection(estimator, top)}
+        return {**_tuner(estimator), **Task.inspection(estimator, top)}
 
     @staticmethod
     def dev_summary(scores: Mapping[str, Any]) -> str:
         """BLEU."""
-        return f"BLEU {percent(scores['bleu'])}"
+        return f"BLEU {100 * scores['bleu']:.2f}"
 
     @staticmethod
     def model(path: str, estimator: "Translator") -> "TranslatingModel":
@@ -269,7 +214,7 @@ class Translate(Task):
     @staticmethod
     def training_notes(estimator: "Translator") -> dict[str, Any]:
         """BLEU of the tuning sentences at the beginning of each round, and in the end."""
-        return {"tuning_bleu": [each.bleu for each in estimator.rounds_]}
+        return {**_tuner(estimator), "tuning_bleu": [each.bleu for each in estimator.rounds_]}
 
     @staticmethod
     def training_rows(report: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -331,7 +276,7 @@ class TranslatingModel(Model):
         rows = [
             ("sentences", f"{report['n_sentences']:,}"),
             ("source words", f"{report['n_source_words']:,} ({percent(report['unknown'])} unknown)"),
-            ("BLEU", percent(report["bleu"])),
+            ("BLEU", f"{100 * report['bleu']:.2f}"),
             ("NIST", f"{report['nist']:.4f}"),
         ]
         return table(rows, 20)
@@ -349,6 +294,11 @@ class TranslatingModel(Model):
         return "\n".join(f"drawn in {path}" for path in report.get("plots", ()))
 
 
+def _tuner(estimator: "Translator") -> dict[str, Any]:
+    """What learned the weights, if it is not a learner of the library."""
+    return {} if estimator.tuning == "learner" else {"learner": estimator.tuning}
+
+
 def _weights(path: str) -> dict[str, float]:
     """The weights of a file: a name and a number per line, of which the name may have blanks."""
     from margrave.datasets.opening import read_lines
@@ -361,7 +311,7 @@ def _weights(path: str) -> dict[str, float]:
         try:
             found[name.strip()] = float(value)
         except ValueError:
-            raise DataError(path, number, f"expected the name of a feature and a number, not {line!r}.") from None
+            raise DataError(path, number, f"expected the name of a feature and a number, not {quoted(line)}.") from None
     return found
 
 
@@ -386,7 +336,7 @@ def _sources(path: str) -> list[str]:
 
     X = [line.partition(_BAR)[0].strip() for line in read_sentences(source(path))]
     if not any(X):
-        raise DataError(display_name(path), None, "it holds no sentences.")
+        raise DataError(display_name(path), None, "it contains no sentences.")
     return X
 
 

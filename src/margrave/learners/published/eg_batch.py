@@ -25,8 +25,8 @@ _SMALLEST = 1e-300  # the rate below which nothing changes any more
 class BatchEG(Learner):
     """Multiplicative updates of all distributions at once, the same bits with any number of threads.
 
-    The form "parts" stores natural parameters. The form "weights" is the primal form of 000, section 3, which stores
-    only z and s and nothing per example, and begins at zero.
+    The form "parts" stores natural parameters. The form "weights" is the primal form of Bartlett et al. (2004,
+    section 3), which stores only z and s and nothing per example, and begins at zero.
 
     >>> BatchEG(rate="safe", form="weights").name
     'eg-batch'
@@ -39,14 +39,14 @@ class BatchEG(Learner):
 
     rate: str | float = option(
         "adaptive",
-        '"adaptive" is halved until D does not fall and increased after a gain, "safe" is a constant step at which D '
-        "never falls, and a number is a constant step.",
+        'Step size: "adaptive" is halved until the dual does not decrease, and grows after a gain; "safe" is a '
+        "constant step at which the dual never decreases; a number is a constant step.",
         above=0,
     )
     form: str = option("parts", "Whether natural parameters of parts are stored, or only weights.", choices=FORMS)
     start: float | None = option(
         None,
-        "The natural parameter that the gold parts begin with; 0 is uniform, and None is close to the gold.",
+        "How strongly training starts from the correct outputs; 0 is uniform, and None is close to them.",
         at_least=0,
     )
 

@@ -36,10 +36,11 @@ def eg_bound(objective: Objective, steps: int, *, start: float = 0.0, divergence
     Here n C R^2 is 3, so that 1 / eta is 4, and the divergence is at most 1.5 log 3.
 
     >>> from margrave.binding import bind
+    >>> from margrave.examples import Examples
     >>> from margrave.maps import FeatureTable
     >>> from margrave.losses import Log
     >>> from margrave.structures import Multiclass
-    >>> problem = bind(Multiclass(), FeatureTable("all"), [["a"], ["b"], ["c"]], ["x", "y", "z"]).problem
+    >>> problem = bind(Multiclass(), FeatureTable("all"), Examples([["a"], ["b"], ["c"]], ["x", "y", "z"])).problem
     >>> objective = Objective(problem, Log(), C=0.5)
     >>> round(eg_bound(objective, steps=100), 4)
     0.0659
@@ -64,10 +65,11 @@ def eg_steps(objective: Objective, missing: float, *, start: float = 0.0, diverg
     Examples
     --------
     >>> from margrave.binding import bind
+    >>> from margrave.examples import Examples
     >>> from margrave.maps import FeatureTable
     >>> from margrave.losses import Log
     >>> from margrave.structures import Multiclass
-    >>> problem = bind(Multiclass(), FeatureTable("all"), [["a"], ["b"], ["c"]], ["x", "y", "z"]).problem
+    >>> problem = bind(Multiclass(), FeatureTable("all"), Examples([["a"], ["b"], ["c"]], ["x", "y", "z"])).problem
     >>> eg_steps(Objective(problem, Log(), C=0.5), missing=0.01)
     660
     """

@@ -57,9 +57,9 @@ class PrintedEG(EG):
 def safe_rates(objective: Objective) -> NDArray[np.float64]:
     """Rates at which D never falls: 1/(1 + beta C_i R_i^2), or 1/(C_i R_i^2) if beta is infinite.
 
-    A step changes one block, and the entries of its own part of A are at most C_i R_i^2 (002, section 4.3). If beta is
-    infinite and R_i is small or 0, any rate would do in exact arithmetic, but marginals lose the digits that natural
-    parameters gain: the costs may not change a parameter by more than a limit in one step.
+    A step changes one block, and the entries of its own part of A are at most C_i R_i^2 (Globerson et al. 2007). If
+    beta is infinite and R_i is small or 0, any rate would do in exact arithmetic, but marginals lose the digits that
+    natural parameters gain: the costs may not change a parameter by more than a limit in one step.
     """
     problem, loss = objective.problem, objective.loss
     square = np.array([problem.radius(i) for i in range(problem.size)]) ** 2

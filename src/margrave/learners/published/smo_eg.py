@@ -20,7 +20,7 @@ _LEAST_MIXED = 1e-12  # The least share of the uniform distribution that EG begi
 
 @dataclass
 class SMOEG(EG):
-    """Begins with passes of SMO, which make fast progress at first, and continues with EG (000, last paragraph).
+    """Begins with passes of SMO, which make fast progress at first, and continues with EG (Bartlett et al. 2004).
 
     At the switch, natural parameters become the logarithms of the conditionals of a mixture of SMO's marginals and
     uniform ones, because EG cannot change a zero. D can fall once at this point, by one per cent at most.

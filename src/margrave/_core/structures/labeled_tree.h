@@ -27,11 +27,11 @@ struct LabelSets {
   std::vector<int32_t> members;  // of all sets, each ascending
 };
 
-class LabelledTreeStructure final : public TreeStructure {
+class LabeledTreeStructure final : public TreeStructure {
  public:
   // gold: the label of every word, or empty. wrong_label: the cost of a word with the right head and a wrong label.
-  LabelledTreeStructure(std::shared_ptr<const TreesOfArcs> trees, LabelSets sets, std::vector<int32_t> gold,
-                        double wrong_label)
+  LabeledTreeStructure(std::shared_ptr<const TreesOfArcs> trees, LabelSets sets, std::vector<int32_t> gold,
+                       double wrong_label)
       : trees_(std::move(trees)), sets_(std::move(sets)), gold_(std::move(gold)), wrong_label_(wrong_label) {
     if (!(wrong_label >= 0 && wrong_label < kInfinity))
       throw InputError("the cost of a wrong label must be finite and not negative.");
@@ -45,10 +45,10 @@ class LabelledTreeStructure final : public TreeStructure {
   int labels() const override { return sets_.labels; }
   int64_t parts(int64_t i) const override { return arc_parts(i) + trees_->parts(i) - trees_->arc_parts(i); }
   int64_t arc_parts(int64_t i) const override { return begin_of(i)[trees_->arc_parts(i)]; }
-  LabelledArc arc(int64_t i, int64_t part) const override {
+  LabeledArc arc(int64_t i, int64_t part) const override {
     const int32_t *const begin = begin_of(i), *const end = begin + trees_->arc_parts(i) + 1;
     const int64_t a = std::upper_bound(begin, end, static_cast<int32_t>(part)) - begin - 1;
-    LabelledArc found = trees_->arc(i, a);
+    LabeledArc found = trees_->arc(i, a);
     found.label = set_of(i, a)[part - begin[a]];
     return found;
   }
@@ -77,12 +77,12 @@ class LabelledTreeStructure final : public TreeStructure {
     relabel(i, y, [&](int64_t a) { return place_of(i, a, labels[trees_->arc(i, a).word - 1]); });
   }
 
-  // Labelled attachment errors: 1 for every word with a wrong head, and wrong_label for one with only a wrong label.
+  // Labeled attachment errors: 1 for every word with a wrong head, and wrong_label for one with only a wrong label.
   double cost(int64_t i, double* delta) const override {
     const int32_t *heads = trees_->gold_heads(i), *labels = gold_labels(i), *begin = begin_of(i);
     std::fill_n(delta, parts(i), 0.0);
     for (int64_t a = 0; a < trees_->arc_parts(i); ++a) {
-      const LabelledArc arc = trees_->arc(i, a);
+      const LabeledArc arc = trees_->arc(i, a);
       const bool right = heads[arc.word - 1] == arc.head;
       std::fill(delta + begin[a], delta + begin[a + 1], right ? wrong_label_ : 1.0);
       if (right) delta[begin[a] + place_of(i, a, labels[arc.word - 1])] = 0;
@@ -141,9 +141,9 @@ class LabelledTreeStructure final : public TreeStructure {
       relabel(i, y, [&](int64_t a) { return random.choose(shares + begin[a], begin[a + 1] - begin[a]); });
   }
 
-  // The k best trees by the best labels of their arcs contain the trees of the k best labelled ones: a labelled tree is
-  // at most as good as its tree with the best labels, and each tree before that one gives a labelled tree that is at
-  // least as good. The labellings of each tree are enumerated from the best one on, as far as they are needed.
+  // The k best trees by the best labels of their arcs contain the trees of the k best labeled ones: a labeled tree is
+  // at most as good as its tree with the best labels, and each tree before that one gives a labeled tree that is at
+  // least as good. The labelings of each tree are enumerated from the best one on, as far as they are needed.
   void kbest(int64_t i, const double* theta, int64_t k, std::vector<ScoredOutput>& ys,
              Scratch& scratch) const override {
     check_tree_scores(i, theta, parts(i));
@@ -151,25 +151,25 @@ class LabelledTreeStructure final : public TreeStructure {
     std::vector<ScoredOutput> trees;
     trees_->kbest(i, best_of_labels(i, theta, scratch), k, trees, scratch);
     if (trees.empty() || k < 1) return;
-    Labellings labellings(*this, i, theta, trees);
-    for (int64_t rank = 0; rank < k && labellings.next(); ++rank) {
-      ys.push_back({0, labellings.output()});
+    Labelings labelings(*this, i, theta, trees);
+    for (int64_t rank = 0; rank < k && labelings.next(); ++rank) {
+      ys.push_back({0, labelings.output()});
       for (const int32_t part : ys.back().y) ys.back().value += theta[part];
     }
-    // Rounding may have swapped neighbours.
+    // Rounding may have swapped neighbors.
     std::stable_sort(ys.begin(), ys.end(), [](const auto& a, const auto& b) { return a.value > b.value; });
   }
 
  private:
-  // The labellings of several trees, best first, by a heap. A labelling says which arcs have another label than their
-  // best one, and of which rank. The arcs of a tree are sorted by what their second label loses, so that each labelling
+  // The labelings of several trees, best first, by a heap. A labeling says which arcs have another label than their
+  // best one, and of which rank. The arcs of a tree are sorted by what their second label loses, so that each labeling
   // but the best one of a tree has exactly one predecessor that loses no more: the last of its arcs with another label
   // has a rank less or, if that would be the best one, the arc before has the second label in its place, unless that
   // arc has another label anyway.
-  class Labellings {
+  class Labelings {
    public:
-    Labellings(const LabelledTreeStructure& structure, int64_t example, const double* theta,
-               const std::vector<ScoredOutput>& trees)
+    Labelings(const LabeledTreeStructure& structure, int64_t example, const double* theta,
+              const std::vector<ScoredOutput>& trees)
         : of_(structure), i_(example), theta_(theta), trees_(trees), choices_(trees.size()) {
       push({trees[0].value, 0, 0, -1, -1, 0});
     }
@@ -193,7 +193,7 @@ class LabelledTreeStructure final : public TreeStructure {
       return true;
     }
 
-    // The parts of the labelling that next() has found.
+    // The parts of the labeling that next() has found.
     Output output() const {
       const State& s = states_[static_cast<size_t>(last_)];
       Output y = trees_[s.tree].y;
@@ -253,7 +253,7 @@ class LabelledTreeStructure final : public TreeStructure {
       return choices;
     }
 
-    const LabelledTreeStructure& of_;
+    const LabeledTreeStructure& of_;
     int64_t i_;
     const double* theta_;
     const std::vector<ScoredOutput>& trees_;
@@ -355,7 +355,7 @@ class LabelledTreeStructure final : public TreeStructure {
         if (set_number(i, a) < 0 || set_number(i, a) >= sets)
           wrong("there is no set " + std::to_string(set_number(i, a)) + " of " + std::to_string(sets));
         if (sets_.begin[s] == sets_.begin[s + 1]) {
-          const LabelledArc arc = trees_->arc(i, a);
+          const LabeledArc arc = trees_->arc(i, a);
           Treebank::refuse(i, arc.word, "the arc from " + std::to_string(arc.head) + " has no label");
         }
       }
@@ -388,7 +388,7 @@ class LabelledTreeStructure final : public TreeStructure {
       trees_->gold(i, 0, y);
       for (const int32_t a : y) {
         if (a >= trees_->arc_parts(i)) continue;
-        const LabelledArc arc = trees_->arc(i, a);
+        const LabeledArc arc = trees_->arc(i, a);
         const int32_t label = gold_labels(i)[arc.word - 1];
         if (place_of(i, a, label) < 0)
           Treebank::refuse(i, arc.word,

@@ -1,4 +1,4 @@
-"""How approximate inference went, for the estimators that can have it."""
+"""How approximate inference went, for the models that can have it."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -7,8 +7,8 @@ import numpy as np
 
 from margrave import _core
 from margrave.errors import MargraveError
-from margrave.estimators.base import StructuredEstimator
-from margrave.estimators.model import Given
+from margrave.estimators.model import StructuredModel
+from margrave.examples import Examples
 
 
 @dataclass(frozen=True)
@@ -21,8 +21,8 @@ class InferenceReport:
     sweeps: float  # of belief propagation, on average
 
 
-class ApproximateEstimator(StructuredEstimator):
-    """An estimator some of whose settings make inference approximate."""
+class ApproximateModel(StructuredModel, saved_as=""):
+    """A model some of whose settings make inference approximate."""
 
     _approximate_with: ClassVar[str]  # the settings, as an error names them
 
@@ -33,7 +33,7 @@ class ApproximateEstimator(StructuredEstimator):
         ----------
         X : as in `fit`.
         """
-        bound = self._bind(Given(X))
+        bound = self._bind(Examples(X))
         status = bound.approximate
         if status is None:
             raise MargraveError(

@@ -1,5 +1,5 @@
 // Python bindings of dependency trees with labels.
-#include "structures/labelled_tree.h"
+#include "structures/labeled_tree.h"
 
 #include <memory>
 #include <utility>
@@ -8,21 +8,21 @@
 
 namespace margrave {
 
-void bind_labelled_tree(nb::module_& m) {
-  nb::class_<LabelledTreeStructure, TreeStructure>(m, "LabelledTreeStructure")
+void bind_labeled_tree(nb::module_& m) {
+  nb::class_<LabeledTreeStructure, TreeStructure>(m, "LabeledTreeStructure")
       .def_prop_ro(
-          "trees", [](const LabelledTreeStructure& s) { return std::const_pointer_cast<TreesOfArcs>(s.trees()); },
+          "trees", [](const LabeledTreeStructure& s) { return std::const_pointer_cast<TreesOfArcs>(s.trees()); },
           "The same trees without labels.");
   m.def(
-      "labelled_tree",
+      "labeled_tree",
       [](std::shared_ptr<const TreesOfArcs> trees, int labels, const In<int32_t>& of_arc, const In<int64_t>& begin,
          const In<int32_t>& members, const std::optional<In<int32_t>>& gold,
-         double wrong_label) -> std::shared_ptr<LabelledTreeStructure> {
+         double wrong_label) -> std::shared_ptr<LabeledTreeStructure> {
         LabelSets sets{labels, to_vector(of_arc), to_vector(begin), to_vector(members)};
         std::vector<int32_t> numbers = to_vector(gold);
         const nb::gil_scoped_release release;
-        return std::make_shared<LabelledTreeStructure>(std::move(trees), std::move(sets), std::move(numbers),
-                                                       wrong_label);
+        return std::make_shared<LabeledTreeStructure>(std::move(trees), std::move(sets), std::move(numbers),
+                                                      wrong_label);
       },
       "trees"_a, "labels"_a, "of_arc"_a, "begin"_a, "members"_a, "gold"_a.none(), "wrong_label"_a,
       "Trees whose arcs have labels. of_arc: the set of labels of every arc of all sentences; begin, members: the "

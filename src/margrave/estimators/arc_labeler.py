@@ -1,0 +1,54 @@
+"""Labels for the arcs of given dependency trees: the second stage of a parser."""
+
+from dataclasses import replace
+from typing import Any
+
+from margrave.data.classes import label_numbers
+from margrave.errors import MargraveError
+from margrave.estimators.base import StructuredEstimator
+from margrave.estimators.models.arc_labeler import LabelerModel, has_tags, hash_bits
+from margrave.examples import Examples
+from margrave.features import ArcTemplates, Features
+from margrave.maps import TreeMap
+from margrave.structures.arc_trees import flat_heads, split_labels
+from margrave.structures.pruning import TagPairs
+
+
+class ArcLabeler(LabelerModel, StructuredEstimator):
+    """Predicts the label of every word of a tree whose heads are known; minimizes 1/2 |w|^2 + C sum_i L_i(w).
+
+    X is as in `DependencyParser`, and y has the labels of the words of each sentence. An arc may have the labels that
+    were seen with the tags of its ends.
+
+    >>> X = [[("dogs", "NOUN"), ("bark", "VERB")], [("cats", "NOUN"), ("sleep", "VERB"), ("well", "ADV")]]
+    >>> y = [["nsubj", "root"], ["nsubj", "root", "advmod"]]
+    >>> labeler = ArcLabeler().fit(X, y, heads=[[2, 0], [2, 0, 2]])
+    >>> labeler.predict([[("dogs", "NOUN"), ("sleep", "VERB")]], heads=[[2, 0]])
+    [['nsubj', 'root']]
+    """
+
+    n_words_: int  # of the training data; it is not saved
+
+    def _default_features(self) -> Features:
+        return ArcTemplates(built_in="labels")
+
+    def _map(self, outputs: Any) -> TreeMap:
+        return TreeMap(hash_bits(self.weights, self.n_words_), list(outputs.names))
+
+    def _prepared(self, examples: Examples) -> tuple[Examples, dict[str, Any]]:
+        heads, labels = examples.extra("heads"), examples.Y
+        if heads is None:
+            raise MargraveError("labels are learned for the arcs of trees: pass heads=.")
+        for i, (tree, names) in enumerate(zip(heads, labels, strict=True)):
+            if len(tree) != len(names):
+                raise MargraveError(f"example {i} has {len(tree)} heads and {len(names)} labels.")
+        pairs = [list(zip(*of, strict=True)) for of in zip(heads, labels, strict=True)]
+        return replace(examples, Y=pairs), {"n_words_": sum(map(len, pairs))}
+
+    def _learned(self, examples: Examples, outputs: Any) -> dict[str, Any]:
+        if not has_tags(examples.X):
+            return {"pairs_": None}
+        heads, names = split_labels(examples.Y)
+        pairs, X = TagPairs(), examples.encoded
+        pairs.learn(X, flat_heads(X.words, heads), label_numbers([each for of in names for each in of], outputs.names))
+        return {"pairs_": pairs}

@@ -1,0 +1,105 @@
+"""Models that predict the labels of the arcs of given dependency trees, and what they share with those of parsers."""
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrave import _core
+from margrave.data import Arcs
+from margrave.errors import MargraveError, unknown
+from margrave.estimators.extras import Extra
+from margrave.estimators.model import StructuredModel
+from margrave.examples import Examples
+from margrave.features import ArcTemplates
+from margrave.maps import table_named
+from margrave.settings.arc_labeler import ArcLabelerSettings
+from margrave.structures import NonProjectiveTree
+from margrave.structures.arc_trees import flat_heads
+from margrave.structures.pruning import TagPairs
+
+# With this many words in the training data, features are hashed by default: a table of their names would be large.
+_MANY_WORDS, _HASH_BITS = 20_000, 22
+
+
+class LabelerModel(ArcLabelerSettings, StructuredModel, saved_as="ArcLabeler"):
+    """Predicts the labels of the arcs of given trees: what a parser's second stage has learned."""
+
+    extras = (Extra("heads", ("fit", "fit_path", "predict", "score"), "the heads of the words of each sentence."),)
+    _more: ClassVar[tuple[str, ...]] = ("pairs_",)
+
+    pairs_: TagPairs | None
+
+    @property
+    def labels_(self) -> list[Any]:
+        """The labels."""
+        return list(self.outputs_.names)
+
+    def numbers(self, X: Any, words: NDArray[np.int64], heads: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Predict labels as indices in `labels_`: one array for the words of all sentences.
+
+        Parameters
+        ----------
+        X : as in `fit`.
+        words : the number of words of each sentence.
+        heads : the heads of all words.
+        """
+        bound = self._bind(Examples(X, extras={"arcs": arcs_of_trees(words, heads)}))
+        _, _, labels = bound.core.read(*_core.argmax_all(bound.problem, self.coef_, self._threads()))
+        found: NDArray[np.int32] = labels
+        return found
+
+    def _check_parameters(self) -> Any:
+        check_weights(self.weights)
+        if self.features != "default" and not isinstance(self.features, ArcTemplates):
+            raise MargraveError(f"features of a labeler must be ArcTemplates, not {type(self.features).__name__}.")
+        return super()._check_parameters()
+
+    def _structure(self, examples: Examples) -> NonProjectiveTree:
+        return NonProjectiveTree(single_root=False, labelled=True)
+
+    def _completed(self, examples: Examples, outputs: Any) -> Examples:
+        arcs, X = examples.extra("arcs"), examples.encoded
+        if X is None:  # no examples
+            return examples
+        if arcs is None:
+            arcs = arcs_of_trees(X.words, flat_heads(X.words, examples.extra("heads")))
+        if self.pairs_ is None:
+            return examples.having(arcs=arcs)
+        return examples.having(arcs=arcs, labels=self.pairs_.labels(X, arcs.left, len(outputs.names)))
+
+    def _finished(self, examples: Examples, outputs: Any, owners: Any) -> list[list[Any]]:
+        return [[label for _, label in tree] for tree in outputs]
+
+    def _score(self, Y: Any, predicted: Any, outputs: Any) -> float:
+        """The fraction of words with the right label."""
+        pairs = [(a, b) for gold, found in zip(Y, predicted, strict=True) for a, b in zip(gold, found, strict=True)]
+        return sum(bool(a == b) for a, b in pairs) / max(len(pairs), 1)
+
+
+def check_weights(weights: Any) -> None:
+    """Refuse weights that attributes of arcs cannot have."""
+    if not isinstance(weights, str):
+        raise MargraveError(f"weights of a parser must be a name, not {type(weights).__name__}.")
+    if weights in ("auto", "observed"):
+        return
+    if not weights.startswith("hash:"):
+        raise unknown("weights", weights, ["auto", "observed", "hash:BITS"])
+    table_named(weights)
+
+
+def hash_bits(weights: str, words: int) -> int:
+    """The number of bits to which attributes are hashed, for training data with so many words; 0 stores names."""
+    if weights in ("auto", "observed"):
+        return _HASH_BITS if weights == "auto" and words > _MANY_WORDS else 0
+    return table_named(weights).hash_bits
+
+
+def has_tags(X: Any) -> bool:
+    """Whether words have a second column, which is their tag."""
+    return any(len(rows) and len(rows[0]) > 1 for rows in X[:1]) if isinstance(X, list | tuple) else True
+
+
+def arcs_of_trees(words: NDArray[np.int64], heads: NDArray[np.int32]) -> Arcs:
+    """The arcs of given trees: no other tree is left."""
+    return Arcs(words, _core.arcs_of_trees(words, heads))

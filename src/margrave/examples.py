@@ -1,0 +1,86 @@
+"""Examples: what passes from an estimator to features, feature map and structure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrave import _core
+from margrave.errors import MargraveError
+
+
+@dataclass  # not frozen: every prediction makes one, which would take three times as long
+class Examples:
+    """Inputs, their outputs if known, and what else belongs to them.
+
+    Parameters
+    ----------
+    X : the inputs.
+    Y : their outputs; None if they are not known.
+    extras : what else belongs to the examples, by name: attributes of transitions, allowed labels, arcs.
+    training : whether something is learned from these examples.
+    encoded : what the features made of X; None if X has attributes already.
+    begin : where the rows of each example begin, and how many there are, once the feature map has encoded them.
+    """
+
+    X: Any
+    Y: Any = None
+    extras: Mapping[str, Any] = field(default_factory=dict)
+    training: bool = False
+    encoded: Any = None
+    begin: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
+
+    @classmethod
+    def of_sizes(cls, sizes: Any, Y: Any = None, X: Any = None, **extras: Any) -> Self:
+        """Examples with so many rows each, for a structure without a feature map.
+
+        >>> Examples.of_sizes([2, 3]).begin.tolist()
+        [0, 2, 5]
+        """
+        return cls(X, Y, extras, begin=_core.bounds(np.asarray(sizes, dtype=np.int64)))
+
+    def __len__(self) -> int:
+        """The number of examples, once they are encoded."""
+        return len(self.begin) - 1
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """The number of rows of each example."""
+        return _core.lengths(self.begin)
+
+    @property
+    def attributes(self) -> Any:
+        """What the feature map encodes."""
+        return self.X if self.encoded is None else self.encoded
+
+    def extra(self, name: str) -> Any:
+        """What else belongs to the examples; None if it was not given."""
+        return self.extras.get(name)
+
+    def having(self, **extras: Any) -> Self:
+        """The same examples with these extras."""
+        return replace(self, extras={**self.extras, **extras})
+
+    def some(self, chosen: Sequence[int]) -> Self:
+        """Some of the examples, with everything that belongs to them.
+
+        >>> Examples("abc", [1, 2, 3], {"sample_weight": [0.5, 1.0, 2.0]}).some([0, 2]).extras
+        {'sample_weight': [0.5, 2.0]}
+        """
+        n = len(self.X)
+        for name, values in self.extras.items():
+            if hasattr(values, "__len__") and len(values) != n:
+                raise MargraveError(f"{name} must have one entry per example: {n}, not {len(values)}.")
+        extras = {name: some(values, chosen) for name, values in self.extras.items()}
+        return replace(self, X=some(self.X, chosen), Y=some(self.Y, chosen), extras=extras)
+
+
+def some(values: Any, chosen: Sequence[int]) -> Any:
+    """Some of the values; a table of the core stays one, and one value for all examples stays as it is."""
+    if isinstance(values, _core.ColumnTable):
+        return values.some(chosen)
+    if not hasattr(values, "__len__"):
+        return values
+    return values[chosen] if isinstance(values, np.ndarray) else [values[i] for i in chosen]
