@@ -62,7 +62,7 @@ format: $(FOR_TESTS)
 	$(BIN)/ruff format $(PYTHON_CODE)
 	$(BIN)/clang-format -i $(CORE)
 
-# The core's tests under the address and undefined-behaviour sanitizers. Python itself leaks at exit by design.
+# The core's tests under the address and undefined-behavior sanitizers. Python itself leaks at exit by design.
 test-asan: $(FOR_TESTS)
 	rm -rf build/asan-site-$(ABI)
 	$(PIP) $(call requirements,["build-system"]["requires"]) cmake ninja

@@ -100,8 +100,8 @@ def reached(points: Sequence[Point], goals: Iterable[float], there: Callable[[Po
     return {f"{goal:g}": first(goal) for goal in goals}
 
 
-def regularised_learners() -> dict[str, Learner]:
-    """All learners that minimise P, with their defaults; the D of another objective is no bound on it."""
+def regularized_learners() -> dict[str, Learner]:
+    """All learners that minimize P, with their defaults; the D of another objective is no bound on it."""
     others = {"perceptron loss", "another objective"}
     return {name: kind() for name, kind in LEARNERS.items() if not others & set(kind.offers)}
 

@@ -7,7 +7,7 @@ from typing import Any
 from benchmarks.curves import Curve
 
 DOTS = {"marker": ".", "markersize": 4}
-COLOURS = (*(f"C{k}" for k in range(10)), "black", "gold", "navy", "lime", "teal", "maroon", "sienna", "salmon")
+COLORS = (*(f"C{k}" for k in range(10)), "black", "gold", "navy", "lime", "teal", "maroon", "sienna", "salmon")
 
 
 def panels(columns: int = 1, rows: int = 1) -> tuple[Any, Any]:
@@ -44,16 +44,16 @@ def gap_axes(panel: Any, nearest: float, title: str) -> None:
     panel.set(xscale="log", yscale="log", ylim=limits, xlabel="seconds", ylabel="relative gap", title=title)
 
 
-def coloured(learners: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Each learner with a colour that is the same in every panel, whether it could run there or not."""
-    yield from zip(sorted(learners), cycle(COLOURS), strict=False)
+def colored(learners: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Each learner with a color that is the same in every panel, whether it could run there or not."""
+    yield from zip(sorted(learners), cycle(COLORS), strict=False)
 
 
-def draw_beside_linear(panel: Any, label: str, curve: Curve, x: str, y: str, colour: str) -> None:
+def draw_beside_linear(panel: Any, label: str, curve: Curve, x: str, y: str, color: str) -> None:
     """Points, and a dotted line of slope one through the last of them, for two logarithmic axes."""
-    draw(panel, label, curve, x, y, color=colour, marker="o")
+    draw(panel, label, curve, x, y, color=color, marker="o")
     linear = {x: curve[x], "line": [curve[y][-1] * at / curve[x][-1] for at in curve[x]]}
-    draw(panel, "_linear", linear, x, "line", color=colour, linestyle=":")
+    draw(panel, "_linear", linear, x, "line", color=color, linestyle=":")
 
 
 def nearness(title: str, curves: Mapping[str, Curve]) -> Any:

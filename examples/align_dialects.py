@@ -1,6 +1,6 @@
 """Learns to align sequences from pairs that it generates, and compares the learned scores with counted ones.
 
-A sequence changes as it is passed on: some letters are replaced by their neighbour in the alphabet, and whole runs of
+A sequence changes as it is passed on: some letters are replaced by their neighbor in the alphabet, and whole runs of
 letters are lost or added. Prints the F1 of alignments that were not learned from, by equal letters alone, by counting,
 and by learned scores; draws the posterior probabilities of one pair in demo/alignment.png, and the learned matrix in
 demo/substitutions.png.

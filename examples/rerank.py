@@ -14,7 +14,7 @@ from margrave.learners import LP
 PICTURE = Path("demo/taste.png")
 TASTE = {"distance": -1.0, "price": -0.6, "rating": 0.9, "thai": 0.7, "bakery": -0.5}  # the diner never reveals it
 CUISINES = ["bakery", "french", "greek", "thai"]
-COLOURS = [f"chair {k}" for k in range(20)]  # the colours of the chairs, which do not matter to anybody
+COLORS = [f"chair {k}" for k in range(20)]  # the colors of the chairs, which do not matter to anybody
 
 Restaurant = dict[str, float]
 Evening = tuple[list[Restaurant], list[int], list[float]]
@@ -24,7 +24,7 @@ def evening(rng: np.random.Generator) -> Evening:
     """Returns the open restaurants, the indices of the good ones, best first, and how much worse the others are."""
     restaurants: list[Restaurant] = []
     for distance, price, rating in rng.normal(size=(rng.integers(5, 15), 3)):
-        furniture = dict.fromkeys(rng.choice(COLOURS, 4, replace=False).tolist(), 1.0)
+        furniture = dict.fromkeys(rng.choice(COLORS, 4, replace=False).tolist(), 1.0)
         measured = {"distance": float(distance), "price": float(price), "rating": float(rating)}
         restaurants.append({**measured, **furniture, str(rng.choice(CUISINES)): 1.0})
     pleasure = [sum(TASTE.get(name, 0.0) * value for name, value in one.items()) for one in restaurants]
@@ -42,7 +42,7 @@ def main() -> None:
         "the nearest": Reranker.of_weights({"distance": -1.0}),
         "the best rated": Reranker.of_weights({"rating": 1.0}),
     }
-    # The linear program penalises |w|_1 instead of |w|^2, so most weights are exactly zero.
+    # The linear program penalizes |w|_1 instead of |w|^2, so most weights are exactly zero.
     learned = {
         "log loss": Reranker(loss="log", C=0.1).fit(X, y, costs=costs),
         "hinge loss": Reranker(loss="hinge", C=0.1).fit(X, y, costs=costs),
@@ -64,7 +64,7 @@ def draw(tastes: dict[str, dict[str, float]]) -> None:
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
 
-    names = ["distance", "price", "rating", *CUISINES, *COLOURS]
+    names = ["distance", "price", "rating", *CUISINES, *COLORS]
     figure, axes = plt.subplots(figsize=(11, 4), layout="constrained")
     for k, (whose, weights) in enumerate(tastes.items()):
         total = sum(map(abs, weights.values()))

@@ -23,7 +23,7 @@ from margrave.metrics import SpanScores, span_scores
 
 PICTURE = Path("demo/learning-curve.png")
 TOLERANCE = 1e-6  # of the relative gap at which training stops
-COLOURS = {"PER": "cyan", "ORG": "magenta", "LOC": "green", "MISC": "yellow"}
+COLORS = {"PER": "cyan", "ORG": "magenta", "LOC": "green", "MISC": "yellow"}
 SHOWN = 3  # test sentences with errors, and as many without
 
 T = TypeVar("T")
@@ -84,7 +84,7 @@ def show_sentences(
     right = [pair for pair in pairs if set(pair[1]) == set(pair[2]) and len(pair[1]) > 1]
     heading(console, f"Test sentences: {len(wrong)} of {len(pairs)} have an error")
     marks = "✗ on the left: missed. ✗ on the right: wrong."
-    console.print(f"Entities are {'in colour' if in_colour(console) else 'in brackets'}. {marks}")
+    console.print(f"Entities are {'in color' if in_color(console) else 'in brackets'}. {marks}")
     table = Table(box=box.SIMPLE_HEAD, expand=True, show_lines=False, padding=(0, 1, 1, 1))
     table.add_column("gold", ratio=1)
     table.add_column("predicted", ratio=1)
@@ -103,10 +103,10 @@ def marked(console: Console, words: Sequence[str], entities: Sequence[Span], oth
         if span is not None:
             name = " ".join(words[span.start : span.stop])
             cross = "" if span in others else "✗"
-            colour = COLOURS.get(span.label, "blue")
-            if in_colour(console):
-                text.append(name, style=f"bold {colour}" + (" underline" if cross else ""))
-                text.append(f" {span.label}", style=colour)
+            color = COLORS.get(span.label, "blue")
+            if in_color(console):
+                text.append(name, style=f"bold {color}" + (" underline" if cross else ""))
+                text.append(f" {span.label}", style=color)
                 text.append(f"{cross} ", style="bold red")
             else:
                 text.append(f"[{name} {span.label}]{cross} ")
@@ -115,8 +115,8 @@ def marked(console: Console, words: Sequence[str], entities: Sequence[Span], oth
     return text
 
 
-def in_colour(console: Console) -> bool:
-    """Whether the console is a terminal with colours and the user wants them (NO_COLOR is not set)."""
+def in_color(console: Console) -> bool:
+    """Whether the console is a terminal with colors and the user wants them (NO_COLOR is not set)."""
     return console.color_system is not None and not console.no_color
 
 
@@ -129,7 +129,7 @@ def show_scores(console: Console, scores: SpanScores) -> None:
         table.add_column(name, justify="right")
     for name, of in [*scores.by_label.items(), ("all", scores)]:
         ratios = (f"{100 * ratio:.1f}" for ratio in (of.precision, of.recall, of.f1))
-        style = COLOURS.get(name, "bold") if in_colour(console) else ""
+        style = COLORS.get(name, "bold") if in_color(console) else ""
         table.add_row(Text(name, style=style), str(of.gold), str(of.predicted), str(of.correct), *ratios)
     console.print(table)
     console.print(f"test F1 {100 * scores.f1:.2f}")
@@ -139,7 +139,7 @@ def show_weights(console: Console, tagger: SequenceTagger) -> None:
     """Prints the attributes that speak most for the beginning of each entity, and the heaviest pairs of tags."""
     heading(console, "The heaviest weights")
     features = tagger.top_features(4)
-    for kind in COLOURS:
+    for kind in COLORS:
         names = "  ".join(f"{name} {weight:+.2f}" for name, weight in features[f"B-{kind}"])
         console.print(f"B-{kind:<5} {names}", soft_wrap=True, markup=False)
     pairs = "  ".join(f"{before} {after} {weight:+.2f}" for (before, after), weight in tagger.top_transitions(4))

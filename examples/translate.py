@@ -14,7 +14,7 @@ PICTURE = Path("demo/translation.png")
 IMPROBABLE = 0.01  # edges below this probability are not drawn
 
 ARTICLES = {"lo": "the", "un": "a"}
-NOUNS = {"kanu": "boat", "tavo": "harbour", "rimi": "gull"}
+NOUNS = {"kanu": "boat", "tavo": "harbor", "rimi": "gull"}
 ADJECTIVES = {"suri": "grey", "mela": "old", "pika": "small"}
 VERBS = {"vidas": "sees", "laudas": "leaves"}
 NEW = ["lo rimi pika vidas un kanu mela", "un tavo vidas lo gunta suri"]  # nobody knows what a gunta is

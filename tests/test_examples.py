@@ -54,7 +54,7 @@ def test_the_demo_shows_sentences_scores_weights_and_the_certificate(
     assert len(lines) >= 2 and all(line.startswith("lbfgs: pass ") for line in lines)
 
 
-def test_entities_are_in_brackets_where_there_are_no_colours() -> None:
+def test_entities_are_in_brackets_where_there_are_no_colors() -> None:
     for more in ({}, {"force_terminal": True, "color_system": "truecolor", "no_color": True}):
         text = printed_sentences(Console(file=StringIO(), width=120, **more))  # type: ignore[arg-type]
         plain = re.sub(r"\x1b\[[\d;]*m", "", text)
@@ -62,7 +62,7 @@ def test_entities_are_in_brackets_where_there_are_no_colours() -> None:
         assert not re.search(r"\x1b\[[\d;]*3\d", text)
 
 
-def test_entities_have_the_colours_of_their_types_on_a_terminal() -> None:
+def test_entities_have_the_colors_of_their_types_on_a_terminal() -> None:
     text = printed_sentences(
         Console(file=StringIO(), width=120, force_terminal=True, color_system="standard", no_color=False)
     )
@@ -83,7 +83,7 @@ def test_the_reranking_example_finds_what_the_diner_likes(
     assert (tmp_path / "demo" / "taste.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_the_example_about_maps_shows_that_neighbours_help(
+def test_the_example_about_maps_shows_that_neighbors_help(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -113,7 +113,7 @@ def test_an_invented_language_is_translated_and_drawn(
     runpy.run_path(str(EXAMPLES / "translate.py"), run_name="__main__")
     out = capsys.readouterr().out
     assert "-> the small gull sees a old boat" in out
-    assert re.search(r"-> a harbour sees the .*gunta", out)
+    assert re.search(r"-> a harbor sees the .*gunta", out)
     assert "unknown words: 1" in out
     assert (tmp_path / "demo" / "translation.png").read_bytes().startswith(b"\x89PNG")
 

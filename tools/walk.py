@@ -61,7 +61,7 @@ def tag() -> Callable[[], Any]:
 def parse() -> Callable[[], Any]:
     """The command, with development data."""
     datasets = files("margrave") / "datasets"
-    corpus = next(path for name in ("harbor", "harbour") if (path := datasets / name).is_dir())
+    corpus = next(path for name in ("harbor", "harbor") if (path := datasets / name).is_dir())
 
     def command() -> None:
         from margrave.__main__ import main

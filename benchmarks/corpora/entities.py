@@ -14,12 +14,12 @@ from benchmarks.corpora.problems import Tagging
 from margrave.estimators import SequenceTagger
 from margrave.features import Templates
 from margrave.learners import Weights
-from margrave.metrics import approximate_randomisation, span_scores
+from margrave.metrics import approximate_randomization, span_scores
 
 # 001 does not print its templates: it follows Kazama and Torisawa (2007), with token shapes like those of Collins
 # (2002b) and simple gazetteers. These templates are an approximation of that without gazetteers: words, lower-cased
 # words, parts of speech, chunk tags, prefixes and suffixes of up to four characters, and shapes with and without
-# repeated characters, each at the five positions around the token, and pairs of neighbours.
+# repeated characters, each at the five positions around the token, and pairs of neighbors.
 _FORMS = (
     *("0[{}]", "0[{}].lower", "1[{}]", "2[{}]", "0[{}].shape", "0[{}].short_shape"),
     *(f"0[{{}}].{end}{n}" for end in ("prefix", "suffix") for n in (1, 2, 3, 4)),
@@ -98,7 +98,7 @@ def p_value(first: Iterable[NDArray[np.int64]], second: Iterable[NDArray[np.int6
 
     A method has the counts of one or more seeds. A trial swaps a sentence in all of them at once.
     """
-    return approximate_randomisation(sum(first), sum(second), f1_of_counts)  # type: ignore[arg-type]
+    return approximate_randomization(sum(first), sum(second), f1_of_counts)  # type: ignore[arg-type]
 
 
 def _attributes(sentences: Sequence[Any]) -> Attributes:

@@ -14,23 +14,23 @@ SCENES = ("beach", "sunset", "foliage", "field", "mountain", "urban")
 
 @dataclass(frozen=True)
 class Snake:
-    """A picture: the number of the colour of each cell, and its label (0: background, 1 to 10: along the snake)."""
+    """A picture: the number of the color of each cell, and its label (0: background, 1 to 10: along the snake)."""
 
-    colours: NDArray[np.int64]  # (height, width)
+    colors: NDArray[np.int64]  # (height, width)
     labels: NDArray[np.int64]
 
 
 def snakes(part: str) -> list[Snake]:
-    """The pictures of a part; colours are numbered in the order of the training data's distinct colours."""
+    """The pictures of a part; colors are numbered in the order of the training data's distinct colors."""
     lines = {
         p: [json.loads(line) for _, line in read_lines(data_file("snakes", f"snakes.{p}.jsonl"))]
         for p in ("train", part)
     }
-    colours = sorted({tuple(colour) for each in lines["train"] for colour in each["rgb"]})
-    number = {colour: k for k, colour in enumerate(colours)}
+    colors = sorted({tuple(color) for each in lines["train"] for color in each["rgb"]})
+    number = {color: k for k, color in enumerate(colors)}
     return [
         Snake(
-            np.array([number[tuple(colour)] for colour in each["rgb"]]).reshape(each["h"], each["w"]),
+            np.array([number[tuple(color)] for color in each["rgb"]]).reshape(each["h"], each["w"]),
             np.array(each["y"]).reshape(each["h"], each["w"]),
         )
         for each in lines[part]

@@ -126,7 +126,7 @@ class Parsing:
         self.problem = bind(NonProjectiveTree(), self.features, Examples(examples, heads), costs=Hamming()).problem
 
     def uas(self, sentences: Sequence[Sentence]) -> Callable[[Weights], float]:
-        """The unlabelled attachment score of other sentences, by weights."""
+        """The unlabeled attachment score of other sentences, by weights."""
         tree = NonProjectiveTree()
         gold = [sentence.heads for sentence in sentences]
         others = bind(tree, self.features, Examples(Attributes(sentences, arc_attributes)), outputs=tree.learn(gold))
@@ -178,7 +178,7 @@ class TemplateParsing:
         return lambda w: attachment_statistics(gold, others.best(w, 1), ignore=ignored)
 
     def uas(self, sentences: Sequence[Sentence]) -> Callable[[Weights], float]:
-        """The unlabelled attachment score of other sentences, by weights."""
+        """The unlabeled attachment score of other sentences, by weights."""
         statistics = self.statistics(sentences)
         return lambda w: float(uas_of_statistics(statistics(w).sum(axis=0)))
 

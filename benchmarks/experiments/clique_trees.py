@@ -2,7 +2,7 @@
 
 Every figure of Margrave is the fastest of several runs at one thread; the rivals, if they are installed, run once.
 Structures are made once, as in training; what that takes is a column of its own. The marginals of pgmpy are compared
-with `logsum`, which has the log partition function and all marginals; the best labelling of toulbar2 with `argmax`.
+with `logsum`, which has the log partition function and all marginals; the best labeling of toulbar2 with `argmax`.
 """
 
 from collections.abc import Callable
@@ -34,7 +34,7 @@ SMALL = 40  # nodes up to which pgmpy is asked: the grid of 10 x 100 takes it mo
 
 
 def measure() -> Result:
-    """Seconds of log partition functions with marginals, and of the best labelling."""
+    """Seconds of log partition functions with marginals, and of the best labeling."""
     rng = np.random.default_rng(0)
     grids = {f"{h} x {w}, {n} labels": of_graph(rng, h * w, grid_edges(h, w, 4)[0], n) for h, w, n in GRIDS}
     return {"repeats": REPEATS, "grids": grids, "chains": {str(n): of_chain(rng, n) for n in CHAINS}}
@@ -59,9 +59,9 @@ def of_graph(rng: np.random.Generator, nodes: int, edges: NDArray[np.int64], lab
         found["pgmpy made"], found["pgmpy"], log_z = calibration(unary, edges, pairs)
         assert abs(log_z - problem.logsum(0, theta)[0]) < 1e-6 * abs(log_z)
     if find_spec("pytoulbar2") is not None:
-        from benchmarks.rivals.toulbar2_graphs import best_labelling
+        from benchmarks.rivals.toulbar2_graphs import best_labeling
 
-        best = best_labelling(unary, edges, pairs)
+        best = best_labeling(unary, edges, pairs)
         if best is not None:
             found["toulbar2"], value = best
             assert abs(value - problem.argmax(0, theta)[0]) < 1e-4

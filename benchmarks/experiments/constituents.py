@@ -1,4 +1,4 @@
-"""Labelled bracketing on all lengths of both treebanks: counting, a perceptron over rules, and span features.
+"""Labeled bracketing on all lengths of both treebanks: counting, a perceptron over rules, and span features.
 
 From words and tags. Nothing was tuned: the settings and the 4 passes are the same for all. Of GENIA's training part the
 first 3,250 sentences are used, as many as ptb-sample has; this was decided before anything was measured there. The

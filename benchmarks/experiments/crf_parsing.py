@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.corpora.constituents import constituents
 from benchmarks.curves import View, follow, near, reached, thinned
-from benchmarks.plots import DOTS, coloured, draw, finished, panels
+from benchmarks.plots import DOTS, colored, draw, finished, panels
 from benchmarks.tables import markdown, number
 from margrave import _core
 from margrave.examples import Examples
@@ -75,6 +75,6 @@ def plot(result: Result) -> Any:
     figure, axes = panels(2)
     for panel, along in zip(axes, ("passes", "seconds"), strict=True):
         panel.set(xscale="log", yscale="log", xlabel=along, ylabel="P above the optimum, relative")
-        for name, colour in coloured(result["learners"]):
-            draw(panel, name, result["learners"][name]["curve"], along, "above", color=colour, **DOTS)
+        for name, color in colored(result["learners"]):
+            draw(panel, name, result["learners"][name]["curve"], along, "above", color=color, **DOTS)
     return finished(figure)

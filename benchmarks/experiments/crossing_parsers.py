@@ -20,7 +20,7 @@ from benchmarks.tables import markdown, number
 from margrave.data import Sentence
 from margrave.estimators import DependencyParser
 from margrave.learners import Observer, Solution
-from margrave.metrics import approximate_randomisation, attachment_statistics, bootstrap_interval, uas_of_statistics
+from margrave.metrics import approximate_randomization, attachment_statistics, bootstrap_interval, uas_of_statistics
 
 Result = dict[str, Any]
 
@@ -50,7 +50,7 @@ def measure_treebank(corpus: str) -> list[Result]:
         statistics.append(attachment_statistics([sentence.heads for sentence in test], trees))
         interval = bootstrap_interval(statistics[-1], uas_of_statistics, trials=TRIALS)
         rows.append(row | {"UAS": interval.score, "interval": [interval.low, interval.high]})
-    rows[1]["P"] = approximate_randomisation(*statistics, uas_of_statistics, trials=TRIALS)
+    rows[1]["P"] = approximate_randomization(*statistics, uas_of_statistics, trials=TRIALS)
     return rows
 
 

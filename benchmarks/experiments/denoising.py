@@ -3,7 +3,7 @@
 A grid of 28 x 28 pixels is too wide for exact inference, so images are cut into strips of some rows. Training uses
 strips that do not overlap. Each row is predicted within the strip in whose middle it is, so that the ends of strips
 matter little. Pixels are predicted by their marginals. C is chosen on held-out images, that of logistic regression as
-well. Grids have four neighbours, since eight take exact inference several times as long.
+well. Grids have four neighbors, since eight take exact inference several times as long.
 """
 
 from time import perf_counter
@@ -27,7 +27,7 @@ RESULT = "denoising"
 FLIPPED = 0.15
 TRAIN, HELD, TEST = 60, 30, 100
 STRIP = 7
-NEIGHBOURS, WINDOWS = 4, (1, 3)
+NEIGHBORS, WINDOWS = 4, (1, 3)
 CS = (0.01, 0.1, 1.0)
 TOL = 1e-2
 SHOWN = 6
@@ -86,7 +86,7 @@ def pixel_rows(image: Images, window: int) -> NDArray[np.float64]:
 def strip(image: Images, first: int, window: int) -> Graph:
     """Some rows of an image; the windows of its pixels reach beyond it."""
     rows = pixel_rows(image, window).reshape(28, 28, -1)[first : first + STRIP]
-    edges, directions = grid_edges(STRIP, 28, NEIGHBOURS)
+    edges, directions = grid_edges(STRIP, 28, NEIGHBORS)
     return Graph(rows.reshape(STRIP * 28, -1), edges, directions, (STRIP, 28))
 
 
@@ -95,7 +95,7 @@ def chosen(seen: Images, true: Images, window: int) -> tuple[GraphLabeler, float
     X = [strip(image, first, window) for image in seen[:TRAIN] for first in range(0, 28, STRIP)]
     y = [image[first : first + STRIP] for image in true[:TRAIN] for first in range(0, 28, STRIP)]
     models = {
-        C: GraphLabeler(C=C, pairs="symmetric", window=window, neighbours=NEIGHBOURS, tol=TOL, n_jobs=1).fit(X, y)
+        C: GraphLabeler(C=C, pairs="symmetric", window=window, neighbors=NEIGHBORS, tol=TOL, n_jobs=1).fit(X, y)
         for C in CS
     }
     scores = {C: (predicted(model, seen[TRAIN:]) == true[TRAIN:]).mean() for C, model in models.items()}

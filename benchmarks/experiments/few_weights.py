@@ -67,11 +67,11 @@ def words(all_but_one_fold: bool) -> _core.Problem:
 
 
 def classes(features: int, count: int, examples: int) -> _core.Problem:
-    """Classes around random centres, which overlap."""
+    """Classes around random centers, which overlap."""
     rng = np.random.default_rng(0)
     labels = rng.integers(0, count, examples)
-    centres = rng.normal(size=(count, features)) / np.sqrt(features)
-    return classes_problem(centres[labels] + rng.normal(size=(examples, features)), labels.tolist(), count)
+    centers = rng.normal(size=(count, features)) / np.sqrt(features)
+    return classes_problem(centers[labels] + rng.normal(size=(examples, features)), labels.tolist(), count)
 
 
 def cases() -> dict[str, Case]:

@@ -131,7 +131,7 @@ def cell(of: Result) -> str:
 
 
 def plot(result: Result) -> Any:
-    """001, Fig. 3: F1 on development data after each pass; one panel per learner and one colour per C."""
+    """001, Fig. 3: F1 on development data after each pass; one panel per learner and one color per C."""
     figure, axes = panels(3)
     best = max(run["F1_after"]["highest"] for of in result["learners"].values() for run in of["runs"].values())
     for panel, (name, of) in zip(axes, result["learners"].items(), strict=True):

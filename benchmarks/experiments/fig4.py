@@ -112,7 +112,7 @@ def compare_without_contradictions(sentences: list[Rows], C: float) -> Result:
 
 
 def without_contradictions(sentences: list[Rows]) -> list[Rows]:
-    """The sentences in which no word has the same neighbours as another of the same form but a different tag."""
+    """The sentences in which no word has the same neighbors as another of the same form but a different tag."""
     tags: dict[tuple[str, ...], set[str]] = {}
     for rows in sentences:
         for window, row in zip(windows(rows), rows, strict=True):
@@ -247,10 +247,10 @@ def plot(result: Result) -> Any:
 def draw_leads(panel: Any, result: Result) -> None:
     """The lead of EG over both kinds of SMO by C, and that of the paper."""
     panel.set(xlabel="C", ylabel="lead in D, %", xscale="log", title=f"lead of EG after {PASSES} passes")
-    for features, colour in zip(result["features"], ("C0", "C1"), strict=True):
+    for features, color in zip(result["features"], ("C0", "C1"), strict=True):
         for over, line in zip(SMOS, ("-", ":"), strict=True):
             leads = {C: lead(of, "EG", over) for name, C, of in cells(result) if name == features}
             means, halves = ([100 * of[key] for of in leads.values()] for key in ("mean", "interval"))
-            style = {"color": colour, "linestyle": line, "marker": "o", "markersize": 3}
+            style = {"color": color, "linestyle": line, "marker": "o", "markersize": 3}
             panel.errorbar(list(leads), means, halves, label=f"over {over}; {features}", **style)
     panel.axhline(10, color="black", linewidth=0.8, label="the paper: more than this")

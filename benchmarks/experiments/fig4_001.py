@@ -113,12 +113,12 @@ def plot(result: Result) -> Any:
     for panel, (corpus, language) in zip(axes, result["languages"].items(), strict=True):
         panel.set(xlabel="passes", ylabel="UAS on test sentences, %", title=corpus)
         highest = 0.0
-        for colour, (name, of) in zip(("C0", "C1"), language["learners"].items(), strict=True):
+        for color, (name, of) in zip(("C0", "C1"), language["learners"].items(), strict=True):
             for C, run in of["runs"].items():
                 best = float(C) == of["C"]
                 uas = [100 * share for share in run["UAS"]]
                 label = f"{name}, C = {C}" if best else f"_{name}, C = {C}"
-                style = {"linestyle": "-" if best else ":", "color": colour, **DOTS}
+                style = {"linestyle": "-" if best else ":", "color": color, **DOTS}
                 panel.plot(range(1, len(uas) + 1), uas, label=label, **style)
                 highest = max(highest, *uas)
         panel.set_ylim(highest - 5, highest + 0.5)

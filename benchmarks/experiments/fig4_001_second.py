@@ -151,10 +151,10 @@ def plot(result: Result) -> Any:
     first = read_result(FIRST_ORDER)["languages"]
     for panel, (corpus, language) in zip(axes, languages.items(), strict=True):
         panel.set(xlabel="passes", ylabel="UAS on test sentences, %", title=corpus, xticks=range(1, PASSES + 1))
-        for colour, (name, run) in zip(("C0", "C1"), language["learners"].items(), strict=True):
+        for color, (name, run) in zip(("C0", "C1"), language["learners"].items(), strict=True):
             curves = {"second": run["UAS"], "first": first_order(first, corpus, name)[:PASSES]}
             for (order, curve), line in zip(curves.items(), ("-", ":"), strict=True):
-                style = {"linestyle": line, "color": colour, **DOTS}
+                style = {"linestyle": line, "color": color, **DOTS}
                 uas = [100 * share for share in curve]
                 panel.plot(range(1, len(uas) + 1), uas, label=f"{name}, {order} order", **style)
     return finished(figure)

@@ -11,7 +11,7 @@ from typing import Any
 from benchmarks.corpora.problems import TemplateParsing
 from benchmarks.corpora.trees import treebank
 from benchmarks.curves import Point, View, follow, near, reached, thinned
-from benchmarks.plots import DOTS, coloured, draw, finished, panels
+from benchmarks.plots import DOTS, colored, draw, finished, panels
 from benchmarks.tables import markdown, number
 from margrave.data.heads import crossing_words
 from margrave.learners import CG, EG, LBFGS, Learner, Objective, Observer, PrintedEG, Record, Weights
@@ -106,10 +106,10 @@ def plot(result: Result) -> Any:
     objectives.set_title("UD Slovenian, projective trees")
     best = max(share for run in result["learners"].values() for share in run["curve"]["accuracy"])
     accuracies.set(ylim=(best - 0.1, best + 0.01), xlabel="effective iterations", ylabel="accuracy on test sentences")
-    for name, colour in coloured(result["learners"]):
+    for name, color in colored(result["learners"]):
         curve = result["learners"][name]["curve"]
-        draw(objectives, f"{name}, P", curve, "passes", "above", color=colour, **DOTS)
-        draw(accuracies, name, curve, "passes", "accuracy", color=colour, **DOTS)
+        draw(objectives, f"{name}, P", curve, "passes", "above", color=color, **DOTS)
+        draw(accuracies, name, curve, "passes", "accuracy", color=color, **DOTS)
         if name.startswith("eg"):
-            draw(objectives, f"{name}, D", curve, "passes", "below", color=colour, linestyle="--")
+            draw(objectives, f"{name}, D", curve, "passes", "below", color=color, linestyle="--")
     return finished(figure)

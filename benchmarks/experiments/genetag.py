@@ -3,7 +3,7 @@
 Scores are those of the corpus: a gold mention is found if it is predicted, or if an alternative is that overlaps it,
 and a predicted mention that is neither is wrong. The attributes of tokens come from the built-in templates over words
 alone, as the tag column gives the answer away, and segments have no attributes of their own, which take too long here.
-C is chosen on the development part. The latent log loss is minimised by L-BFGS, from three starts at that C.
+C is chosen on the development part. The latent log loss is minimized by L-BFGS, from three starts at that C.
 """
 
 from collections.abc import Iterator

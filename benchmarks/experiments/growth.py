@@ -42,10 +42,10 @@ def measure() -> Result:
             ALL: [in_new_process(solved, saved, tokens, False) for tokens in (*TOKENS, sum(map(len, words)))],
             OWN: [in_new_process(solved, saved, tokens, True) for tokens in OWN_TOKENS],
         }
-    return {"tol": GROWTH_TOL, "C": GROWTH_C, "labels": saved.labels} | summarised(curves)
+    return {"tol": GROWTH_TOL, "C": GROWTH_C, "labels": saved.labels} | summarized(curves)
 
 
-def summarised(curves: dict[str, list[Result]]) -> Result:
+def summarized(curves: dict[str, list[Result]]) -> Result:
     """The runs of each curve side by side, the exponents of time, and bytes per token."""
     together = {name: {key: [run[key] for run in runs] for key in runs[0]} for name, runs in curves.items()}
     exponents = {name: slope(np.log(curve["tokens"]), np.log(curve["cpu"])) for name, curve in together.items()}
@@ -119,9 +119,9 @@ def table(result: Result) -> str:
 def plot(result: Result) -> Any:
     """Seconds and memory against tokens."""
     figure, (seconds, memory) = panels(2)
-    for colour, (name, curve) in zip(("C0", "C1"), result["curves"].items(), strict=True):
-        draw_beside_linear(seconds, f"{name}: exponent {result['exponents'][name]:.2f}", curve, "tokens", "cpu", colour)
-        draw_beside_linear(memory, name, curve, "tokens", "peak_mb", colour)
+    for color, (name, curve) in zip(("C0", "C1"), result["curves"].items(), strict=True):
+        draw_beside_linear(seconds, f"{name}: exponent {result['exponents'][name]:.2f}", curve, "tokens", "cpu", color)
+        draw_beside_linear(memory, name, curve, "tokens", "peak_mb", color)
     seconds.set(xscale="log", yscale="log", xlabel="tokens", ylabel=f"CPU seconds to a gap of {result['tol']:g}")
     memory.set(xscale="log", yscale="log", xlabel="tokens", ylabel="peak resident memory, MB")
     return finished(figure)

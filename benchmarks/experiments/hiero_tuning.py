@@ -18,7 +18,7 @@ from benchmarks.corpora.translations import hiero_decoder, hiero_lists
 from benchmarks.summaries import Numbers, Result, plain_folds
 from benchmarks.tables import markdown
 from margrave.learners import LP
-from margrave.metrics import BleuStatistics, approximate_randomisation, bleu_of_statistics
+from margrave.metrics import BleuStatistics, approximate_randomization, bleu_of_statistics
 from margrave.translation.grammar_decoder import GrammarDecoder
 from margrave.translation.tuning import HopeFearMIRA, ListLearner, Mert, PseudoReferences, tune_decoders
 
@@ -99,7 +99,7 @@ def measure() -> Iterator[Result]:
                     "method": name,
                     "BLEU": float(bleu_of_statistics(rows.sum(axis=0))),
                     "p": {
-                        of: approximate_randomisation(rows, found[of], bleu_of_statistics, trials=TRIALS)
+                        of: approximate_randomization(rows, found[of], bleu_of_statistics, trials=TRIALS)
                         for of in ("not tuned", "MERT")
                         if of in found
                     },

@@ -71,7 +71,7 @@ def parsing(keep: float) -> Bound:
 
 
 def denoising(keep: float) -> Bound:
-    """Whole images as grids with four neighbours."""
+    """Whole images as grids with four neighbors."""
     true = binary(mnist()[0][:IMAGES])
     seen = noisy(np.random.default_rng(0), true)
     graphs = [image_graph(2 * image - 1) for image in seen]

@@ -127,6 +127,6 @@ def plot(result: Result) -> Any:
         ylabel="seconds a round",
         title=f"LP-Struct on GENIA, C = {result['C']:g}, mean of {result['rounds']} rounds",
     )
-    for what, name, colour in (("round", "inference and master", "C0"), ("inference", "inference alone", "C1")):
-        draw_beside_linear(panel, name, result["curve"], "sentences", what, colour)
+    for what, name, color in (("round", "inference and master", "C0"), ("inference", "inference alone", "C1")):
+        draw_beside_linear(panel, name, result["curve"], "sentences", what, color)
     return finished(figure)

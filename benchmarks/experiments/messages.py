@@ -2,7 +2,7 @@
 
 Belief propagation makes 100 sweeps over a grid of 50 x 50 variables with 5 labels, whose scores are from a standard
 normal distribution; what compiling takes in PGMax is not counted, and its numbers have single precision. The best
-labelling is searched on a smaller grid, where toulbar2 can prove it; AD3 solves a relaxation, whose labelling may be
+labeling is searched on a smaller grid, where toulbar2 can prove it; AD3 solves a relaxation, whose labeling may be
 worse. Parsers of crossing trees learn from the first sentences of the training part with a C that was not chosen on any
 data (`crossing_parsers` has the accuracy), and parse the test part from sentences in memory. Everything runs on one
 core; the shortest of some runs.
@@ -29,7 +29,7 @@ CORPORA = ("ud-gothic-proiel", "ud-english-ewt")
 RESULT = "messages"
 SIDE, LABELS = 50, 5
 SWEEPS = 100
-SMALL = 10  # the side of the grid whose best labelling is searched
+SMALL = 10  # the side of the grid whose best labeling is searched
 SCHEDULES = ("sequential", "parallel", "residual")
 REPEATS = 5
 SENTENCES, PASSES, C = 1000, 3, 0.1
@@ -41,7 +41,7 @@ def measure() -> Result:
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})  # XLA has no setting for a single thread
     return {
         "grid": grid(),
-        "best": best_labelling(),
+        "best": best_labeling(),
         "parsing": {corpus: parsing(corpus) for corpus in CORPORA},
         "sentences": SENTENCES,
         "passes": PASSES,
@@ -66,7 +66,7 @@ def grid() -> Result:
     return sums
 
 
-def best_labelling() -> Result:
+def best_labeling() -> Result:
     """AD3 and, if it is installed, toulbar2."""
     edges = grid_edges(SMALL, SMALL, 4)[0]
     unary, pairs = random_scores(np.random.default_rng(0), SMALL**2, len(edges), LABELS)
@@ -78,7 +78,7 @@ def best_labelling() -> Result:
     if find_spec("pytoulbar2") is not None:
         from benchmarks.rivals import toulbar2_graphs
 
-        proved = toulbar2_graphs.best_labelling(unary, edges, pairs)
+        proved = toulbar2_graphs.best_labeling(unary, edges, pairs)
         found["toulbar2"] = None if proved is None else {"seconds": proved[0], "value": proved[1], "certified": True}
     return found
 
@@ -117,7 +117,7 @@ def parsing(corpus: str) -> Result:
 
 
 def table(result: Result) -> str:
-    """Sums, best labellings, and parsers."""
+    """Sums, best labelings, and parsers."""
     fast = result["grid"]["parallel"]["seconds"]
     rows = [
         [
@@ -129,7 +129,7 @@ def table(result: Result) -> str:
         ]
         for name, run in result["grid"].items()
     ]
-    labellings = [
+    labelings = [
         [name, *((f"{run['seconds']:.3f}", f"{run['value']:.3f}", str(run["certified"])) if run else ("-", "-", "-"))]
         for name, run in result["best"].items()
     ]
@@ -140,7 +140,7 @@ def table(result: Result) -> str:
     return "\n\n".join(
         [
             markdown(["belief propagation", "seconds", "sweeps", "of parallel", "marginals apart"], rows),
-            markdown(["best labelling", "seconds", "value", "proved"], labellings),
+            markdown(["best labeling", "seconds", "value", "proved"], labelings),
             markdown(["treebank", "tokens/s", "certified", "converged"], parsed),
         ]
     )

@@ -24,7 +24,7 @@ NER_FOLDS = 5
 NER_C = 1.0
 MEANINGS = {"table3": "C = 1 per example", "table3_divided": "C = 1 / n per example"}
 NER_EPSILON = 0.01
-# The paper says "features describing the emissions": here each word, its neighbours, their spelling and their ends.
+# The paper says "features describing the emissions": here each word, its neighbors, their spelling and their ends.
 NER_TEMPLATES = Templates(
     [
         *(f"0[{o}].{of}" for o in (-1, 0, 1) for of in ("lower", "short_shape", "prefix3", "suffix3")),
@@ -76,7 +76,7 @@ def measure() -> Result:
 
 
 def summaries(runs: Sequence[Result]) -> Result:
-    """Every figure of the runs, summarised over them."""
+    """Every figure of the runs, summarized over them."""
     return {key: summary(run[key] for run in runs) for key in runs[0]}
 
 

@@ -3,8 +3,8 @@
 from typing import Any
 
 from benchmarks.corpora.problems import ocr_words
-from benchmarks.curves import compare, regularised_learners
-from benchmarks.plots import DOTS, coloured, draw, finished, gap_axes, panels
+from benchmarks.curves import compare, regularized_learners
+from benchmarks.plots import DOTS, colored, draw, finished, gap_axes, panels
 from benchmarks.tables import goals_of, markdown, times_to_goals
 from margrave.learners import BCFW
 from margrave.losses import Hinge
@@ -21,7 +21,7 @@ MARKS = "(auto): what learner='auto' chooses. *: no certificate of its own; P ag
 
 def measure() -> Result:
     """OCR letters, hinge loss, C = 0.1: how soon each learner is how near."""
-    learners = regularised_learners()
+    learners = regularized_learners()
     learners["bcfw, plain"] = BCFW(pairwise=False)
     learners["bcfw, plain, averaged"] = BCFW(pairwise=False, averaging=True)
     result: dict[str, Any] = {}
@@ -48,9 +48,9 @@ def plot(result: Result) -> Any:
     for panel, (name, part) in zip(axes, data.items(), strict=True):
         nearest = min(float(goal) for run in part["learners"].values() for goal in run["reached"])
         gap_axes(panel, nearest, name)
-        for learner, colour in coloured(part["learners"]):
+        for learner, color in colored(part["learners"]):
             run = part["learners"][learner]
             if "curve" in run:
-                style = {"linestyle": "-" if run["certified"] else ":", "color": colour, **DOTS}
+                style = {"linestyle": "-" if run["certified"] else ":", "color": color, **DOTS}
                 draw(panel, learner, run["curve"], "seconds", "relative_gap", **style)
     return finished(figure)

@@ -63,7 +63,7 @@ class Method(NamedTuple):
     make: Callable[[float], SequenceTagger | HMMTagger]
     grid: tuple[float, ...] = ()
     limit: float | None = None  # of the CPU seconds of LP-Struct, whose rounds are noted
-    like: str = ""  # the row whose C it takes: it minimises the same objective
+    like: str = ""  # the row whose C it takes: it minimizes the same objective
     words: Callable[[str], Any] = lambda word: [word]  # what the tagger sees of a word: one attribute
 
 

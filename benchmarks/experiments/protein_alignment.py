@@ -397,9 +397,9 @@ def plot(result: Result) -> Any:
         places = np.arange(len(labels))[::-1]
         for place, label in zip(places, labels, strict=True):
             row = of["rows"][label]
-            colour = "#1f77b4" if label.endswith(ACCURATE) else "#333333"
-            axes.plot([100 * end for end in row["gain_interval"]], [place, place], color=colour)
-            axes.plot([100 * row["gain"]], [place], "o", color=colour)
+            color = "#1f77b4" if label.endswith(ACCURATE) else "#333333"
+            axes.plot([100 * end for end in row["gain_interval"]], [place, place], color=color)
+            axes.plot([100 * row["gain"]], [place], "o", color=color)
         axes.axvline(0, color="#999999", lw=0.8)
         axes.axvline(3, color="#999999", lw=0.8, ls=":")
         axes.set_yticks(places, labels if axes is panels[0] else [""] * len(labels), fontsize=8)

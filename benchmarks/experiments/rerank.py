@@ -19,7 +19,7 @@ from margrave.learners import LP, KBestMIRA
 from margrave.metrics import (
     BleuStatistics,
     NistStatistics,
-    approximate_randomisation,
+    approximate_randomization,
     bleu_of_statistics,
     nist_of_statistics,
 )
@@ -32,7 +32,7 @@ CORPORA = ("mt-nbest-moses", "mt-bn-en-hiero")
 RESULT = "rerank"
 FOLDS = 10
 INNER_FOLDS = 3
-TRIALS = 10_000  # of the randomisation tests
+TRIALS = 10_000  # of the randomization tests
 RERANK_TOL = 1e-4
 PAPER_SMT = {"LP (7)": (32.35, 7.95), "LP (8)": (32.30, 8.19), "MERT": (31.69, 7.94)}  # BLEU in %, NIST
 
@@ -186,7 +186,7 @@ def table2(lists: Lists) -> Result:
             own = lists.picked(statistics, choice)
             rows[name][metric] = float(score(own.sum(axis=0)))
             rows[name]["p"][metric] = {
-                of: approximate_randomisation(own, lists.picked(statistics, choices[of]), score, trials=TRIALS)
+                of: approximate_randomization(own, lists.picked(statistics, choices[of]), score, trials=TRIALS)
                 for of in ("untuned", "MERT")
             }
     return {"lists": len(lists), "candidates": sum(map(len, lists.hypotheses)), "rows": rows}

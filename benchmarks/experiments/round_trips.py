@@ -13,13 +13,13 @@ CORPORA = ("ptb-sample", "genia-treebank")
 RESULT = "round_trips"
 PARTS = ("train", "dev", "test")
 SETTINGS: dict[str, Result] = {
-    "right, all siblings": {"binarise": "right", "horizontal": None},
-    "right, 2 siblings": {"binarise": "right", "horizontal": 2},
-    "right, 1 sibling, parents": {"binarise": "right", "horizontal": 1, "vertical": 2},
-    "left, all siblings": {"binarise": "left", "horizontal": None},
-    "left, 1 sibling, parents": {"binarise": "left", "horizontal": 1, "vertical": 2},
-    "head, all siblings": {"binarise": "head", "horizontal": None},
-    "head, 1 sibling, parents and theirs": {"binarise": "head", "horizontal": 1, "vertical": 3},
+    "right, all siblings": {"binarize": "right", "horizontal": None},
+    "right, 2 siblings": {"binarize": "right", "horizontal": 2},
+    "right, 1 sibling, parents": {"binarize": "right", "horizontal": 1, "vertical": 2},
+    "left, all siblings": {"binarize": "left", "horizontal": None},
+    "left, 1 sibling, parents": {"binarize": "left", "horizontal": 1, "vertical": 2},
+    "head, all siblings": {"binarize": "head", "horizontal": None},
+    "head, 1 sibling, parents and theirs": {"binarize": "head", "horizontal": 1, "vertical": 3},
     "spans": {"spans": True},
 }
 

@@ -1,4 +1,4 @@
-"""Seconds of a pass over labelled sequences: segmentations with the attributes of tokens alone, and the BIO chain."""
+"""Seconds of a pass over labeled sequences: segmentations with the attributes of tokens alone, and the BIO chain."""
 
 from time import perf_counter
 from typing import Any

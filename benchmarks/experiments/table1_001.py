@@ -59,7 +59,7 @@ def measure() -> Result:
     """001, Table 1: F1 on test data for every beta and gamma, at the C with the best F1 on development data.
 
     C is chosen with one seed, and the means are over several seeds at this C. Every setting is compared with the CRF
-    and the SVM by approximate randomisation over the test sentences. A C that is far behind after some passes goes no
+    and the SVM by approximate randomization over the test sentences. A C that is far behind after some passes goes no
     further.
     """
     entities = Entities()

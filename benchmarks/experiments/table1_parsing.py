@@ -18,7 +18,7 @@ from benchmarks.summaries import chosen
 from benchmarks.tables import markdown
 from margrave.data import Sentence
 from margrave.learners import MIRA, Objective, Weights
-from margrave.metrics import approximate_randomisation, uas_of_statistics
+from margrave.metrics import approximate_randomization, uas_of_statistics
 from margrave.structures import NonProjectiveTree
 
 Result = dict[str, Any]
@@ -65,7 +65,7 @@ def measure() -> Result:
     for setting, row in rows.items():
         others = {name: of for name, of in (("CRF", CRF), ("SVM", SVM)) if of != setting}
         row["p"] = {
-            name: approximate_randomisation(counts[setting], counts[of], uas_of_statistics)
+            name: approximate_randomization(counts[setting], counts[of], uas_of_statistics)
             for name, of in others.items()
         }
     return {"sentences": len(train), "weights": data.problem.dim, "passes": PASSES, "rows": list(rows.values())}

@@ -29,7 +29,7 @@ from margrave.learners import LP
 from margrave.metrics import (
     BleuStatistics,
     NistStatistics,
-    approximate_randomisation,
+    approximate_randomization,
     bleu,
     bleu_of_statistics,
     nist_of_statistics,
@@ -240,7 +240,7 @@ class Rows:
         row: Result = {metric: float(of(self.found[name][metric].sum(axis=0))) for metric, of in scores.items()}
         row["p"] = {
             metric: {
-                of: approximate_randomisation(self.found[name][metric], self.found[of][metric], score, trials=TRIALS)
+                of: approximate_randomization(self.found[name][metric], self.found[of][metric], score, trials=TRIALS)
                 for of in BASELINES
                 if of in self.found
             }

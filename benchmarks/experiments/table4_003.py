@@ -268,7 +268,7 @@ def plot(result: Result) -> Any:
     errors.plot(SIZES, [PAPER[n][2] for n in SIZES], "k:", label="GenMod of the paper")
     errors.set(xscale="log", yscale="log", xlabel="examples", ylabel="test error, %")
     errors.legend(fontsize=7)
-    for k, model in enumerate(MEANINGS, 1):  # in the colours of the first panel, which begins with the generative model
+    for k, model in enumerate(MEANINGS, 1):  # in the colors of the first panel, which begins with the generative model
         values = [_mean(result, n, model, "constraints")[0] for n in SIZES]
         by_n.plot(SIZES, values, marker="o", label=model, color=f"C{k}")
     by_n.set(xlabel="examples", ylabel="constraints")

@@ -57,14 +57,14 @@ class Watched(CuttingPlane):
     def one_pass(self, state: CutState) -> Step:
         """As before, with a clock around the programs."""
         if not hasattr(state, "timed"):
-            state.timed, optimise = True, state.optimise  # type: ignore[attr-defined]
+            state.timed, optimize = True, state.optimize  # type: ignore[attr-defined]
 
             def timed(goal: float, rounds: int) -> None:
                 started = process_time()
-                optimise(goal, rounds)
+                optimize(goal, rounds)
                 Watched.found["qp"] += process_time() - started
 
-            state.optimise = timed  # type: ignore[method-assign]
+            state.optimize = timed  # type: ignore[method-assign]
         step = super().one_pass(state)
         Watched.found["constraints"] = state.n_constraints
         return step

@@ -25,7 +25,7 @@ RESULT = "tree_inference"
 SENTENCES = 64
 HEADS = 10  # that pruning leaves each word
 REPEATS = 5
-LABELS = 10  # that each arc of a labelled tree may have
+LABELS = 10  # that each arc of a labeled tree may have
 WORDS = (5, 10, 25, 50, 100)
 RIVAL_WORDS = (5, 10, 25, 50)
 RIVALS = {"torch-struct": "torch_struct", "supar": "supar"}  # and the module to import
@@ -42,8 +42,8 @@ def measure() -> Result:
     curves = {
         "non-projective": [timed(NonProjectiveTree(), n) for n in WORDS],
         "projective": [timed(ProjectiveTree(), n) for n in WORDS],
-        f"non-projective, {LABELS} labels": [timed(NonProjectiveTree(labelled=True), n) for n in WORDS],
-        f"projective, {LABELS} labels": [timed(ProjectiveTree(labelled=True), n) for n in WORDS],
+        f"non-projective, {LABELS} labels": [timed(NonProjectiveTree(labeled=True), n) for n in WORDS],
+        f"projective, {LABELS} labels": [timed(ProjectiveTree(labeled=True), n) for n in WORDS],
     }
     for kind in ("siblings", "grandparents"):
         curves[kind] = [timed(SecondOrderTree(kind), n) for n in UNPRUNED]
@@ -72,7 +72,7 @@ def pruned(n: int) -> NDArray[np.bool_]:
 def timed(structure: DependencyTree, n: int, left: NDArray[np.bool_] | None = None) -> Result:
     """Milliseconds per batch of sentences of n words, whose parts have one weight each."""
     arcs = Arcs(np.full(SENTENCES, n), left)
-    outputs = Labels.of(range(LABELS)) if structure.labelled else NoOutputs()
+    outputs = Labels.of(range(LABELS)) if structure.labeled else NoOutputs()
     bound = structure.bind(outputs, Examples.of_sizes(arcs.count, arcs=arcs))
     parts = int(bound.part_counts.sum())
     begin, each = np.concatenate([[0], np.cumsum(bound.part_counts)]), np.arange(parts, dtype=np.int32)

@@ -44,7 +44,7 @@ class Bank(NamedTuple):
     dev: str | None = "dev"
     test: str = "test"
     columns: tuple[str, ...] = ("form", "upos", "xpos", "feats")
-    labelled: bool = True
+    labeled: bool = True
     single_root: bool = True
     held_out: int | None = None  # training sentences for choosing C where there is no dev; a tenth if not given
 
@@ -60,13 +60,13 @@ BANKS = (
     Bank("ud-greek-gdt"),
     Bank("ud-gothic-proiel"),
     Bank("conll2007-eu-es", "eus.train", None, "eus.test", single_root=False),
-    Bank("conll2007-eu-es", "esp.train", None, "esp.test", labelled=False),
+    Bank("conll2007-eu-es", "esp.train", None, "esp.test", labeled=False),
     Bank("ud-hungarian-szeged"),
     Bank("ud-turkish-imst"),
     Bank("ud-arabic-padt", "dev", None),
     Bank("ud-danish-ddt", "dev", None),
     Bank("ud-slovenian-ssj", "dev", None, held_out=200),  # as in 002, section 7.2
-    Bank("ptb-sample", columns=("form", "xpos"), labelled=False),
+    Bank("ptb-sample", columns=("form", "xpos"), labeled=False),
 )
 SECOND_ORDER = (ENGLISH, Bank("ud-greek-gdt"))
 CORPORA = tuple(dict.fromkeys(bank.corpus for bank in BANKS))
@@ -84,8 +84,8 @@ def first_order(bank: Bank) -> Result:
     """C, and the scores of a parser of single arcs."""
     train, dev, test = parts(bank)
     shorter = (train if bank.dev else train[: -len(dev)])[:CHOOSING]
-    unlabelled = DependencyParser(labels=False, single_root=bank.single_root, **SETTINGS)
-    models = unlabelled.fit_path(words(bank, shorter), [sentence.heads for sentence in shorter], CS)
+    unlabeled = DependencyParser(labels=False, single_root=bank.single_root, **SETTINGS)
+    models = unlabeled.fit_path(words(bank, shorter), [sentence.heads for sentence in shorter], CS)
     by_C = {model.C: float(model.score(words(bank, dev), [sentence.heads for sentence in dev])) for model in models}
     C = max(by_C, key=lambda C: (by_C[C], -C))
     parser = DependencyParser(C=C, single_root=bank.single_root, **SETTINGS)
@@ -158,7 +158,7 @@ def trained(bank: Bank, parser: DependencyParser, X: Rows, X_test: Rows) -> Resu
     heads = [sentence.heads for sentence in train]
     labels = labels_of(train)
     pairs = [list(zip(*of, strict=True)) for of in zip(heads, labels, strict=True)]
-    parser.fit(X, pairs if bank.labelled else heads)
+    parser.fit(X, pairs if bank.labeled else heads)
     row = {
         "corpus": bank.name,
         "order": parser.order,
@@ -175,18 +175,18 @@ def trained(bank: Bank, parser: DependencyParser, X: Rows, X_test: Rows) -> Resu
         "relative_gap": parser.certificate_.relative_gap,
     }
     for decode in DECODINGS:
-        row[decode] = scores(parser.set_params(decode=decode).predict(X_test), test, bank.labelled)
+        row[decode] = scores(parser.set_params(decode=decode).predict(X_test), test, bank.labeled)
     return row
 
 
-def scores(predicted: list[Any], test: Sequence[Sentence], labelled: bool) -> Result:
+def scores(predicted: list[Any], test: Sequence[Sentence], labeled: bool) -> Result:
     """UAS with its 95 % interval over sentences, and LAS if there are labels."""
     gold = [sentence.heads for sentence in test]
-    found = [[word[0] if labelled else word for word in tree] for tree in predicted]
+    found = [[word[0] if labeled else word for word in tree] for tree in predicted]
     statistics = attachment_statistics(gold, found)
     interval = bootstrap_interval(statistics, uas_of_statistics, trials=2_000)
     result = {"UAS": interval.score, "interval": [interval.low, interval.high]}
-    if labelled:
+    if labeled:
         universal = conll18_scores(gold, found, labels_of(test), [[label for _, label in tree] for tree in predicted])
         result["LAS"] = universal.las
     return result

@@ -5,7 +5,7 @@ from typing import Any
 from benchmarks.corpora.problems import Parsing
 from benchmarks.corpora.trees import treebank
 from benchmarks.curves import View, certifies, follow, thinned
-from benchmarks.plots import DOTS, coloured, draw, finished, gap_axes, panels
+from benchmarks.plots import DOTS, colored, draw, finished, gap_axes, panels
 from benchmarks.tables import markdown, number
 from margrave.errors import MargraveError
 from margrave.learners import LEARNERS, Auto, Objective
@@ -84,12 +84,12 @@ def plot(result: Result) -> Any:
     figure, (gaps, uas) = panels(2)
     gap_axes(gaps, 1e-4, "UD Greek, non-projective trees")
     uas.set(xscale="log", xlabel="effective passes", ylabel="UAS on dev")
-    for name, colour in coloured(result["learners"]):
+    for name, color in colored(result["learners"]):
         run = result["learners"][name]
         if "curve" in run:
             label = f"{name}, {run['loss']}"
-            draw(uas, label, run["curve"], "passes", "UAS", color=colour)
+            draw(uas, label, run["curve"], "passes", "UAS", color=color)
             if any(gap is not None for gap in run["curve"]["relative_gap"]):
-                draw(gaps, label, run["curve"], "seconds", "relative_gap", color=colour, **DOTS)
+                draw(gaps, label, run["curve"], "seconds", "relative_gap", color=color, **DOTS)
     uas.set_ylim(bottom=0.7)
     return finished(figure)

@@ -1,6 +1,6 @@
 """CRFsuite on CoNLL-2000 chunking, and its gradient on any sequences.
 
-CRFsuite minimises sum_i loss_i + c2 |w|^2, which is P / C at C = 1 / (2 c2).
+CRFsuite minimizes sum_i loss_i + c2 |w|^2, which is P / C at C = 1 / (2 c2).
 """
 
 import resource

@@ -1,4 +1,4 @@
-"""The best labelling of pairwise graphs by toulbar2, which proves it to be best."""
+"""The best labeling of pairwise graphs by toulbar2, which proves it to be best."""
 
 from time import perf_counter
 
@@ -11,8 +11,8 @@ _DECIMALS = 6  # toulbar2 works with whole numbers
 _LIMIT = 30  # seconds
 
 
-def best_labelling(unary: Array, edges: NDArray[np.int64], pairs: Array) -> tuple[float, float] | None:
-    """Seconds of the search, and the value of the labelling; None if it was not proved to be best in time.
+def best_labeling(unary: Array, edges: NDArray[np.int64], pairs: Array) -> tuple[float, float] | None:
+    """Seconds of the search, and the value of the labeling; None if it was not proved to be best in time.
 
     unary: (nodes, labels); pairs: (edges, labels, labels). What making the network takes is not counted.
     """

@@ -59,7 +59,7 @@ def test_options_that_do_not_fit(files: tuple[Path, Path], tmp_path: Path) -> No
     data, _ = files
     for flag, value, why in (
         ("--pairs", "both", "pairs"),
-        ("--neighbours", "5", "must be 4 or 8"),
+        ("--neighbors", "5", "must be 4 or 8"),
         ("--inference", "exat", "did you mean 'exact'"),
         ("--weights", "observed", "weights"),
     ):

@@ -12,7 +12,7 @@ import pytest
 import margrave
 from margrave.cli.taggers import Tagger
 from margrave.data import Sentence
-from margrave.datasets import load_harbour, read_conllu, read_conllx, write_conllu
+from margrave.datasets import load_harbor, read_conllu, read_conllx, write_conllu
 from margrave.estimators import ArcLabeler, DependencyParser
 from margrave.learners import Ended
 from margrave.metrics import attachment_scores, conll18_scores, punctuation
@@ -26,14 +26,14 @@ CROSSING = "".join(
 
 
 @pytest.fixture(scope="module")
-def harbour(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def harbor(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A few sentences to train on and others to test on, a parser of them, and one without labels."""
-    folder = tmp_path_factory.mktemp("harbour")
-    sentences = load_harbour("train")
+    folder = tmp_path_factory.mktemp("harbor")
+    sentences = load_harbor("train")
     write_conllu(folder / "train.conllu", sentences[:60])
     write_conllu(folder / "test.conllu", sentences[60:90])
     train = ("train", "--task", "parse", folder / "train.conllu", "-q", "--tol", 0.01)
-    done(*train, "-o", folder / "labelled")
+    done(*train, "-o", folder / "labeled")
     done(*train, "-o", folder / "bare", "--labels", "no", "--columns", "form,upos")
     done("train", folder / "train.conllu", "-q", "-o", folder / "tagger", "--label", "upos", "--tol", 0.01)
     return folder
@@ -115,8 +115,8 @@ def test_the_report_tells_what_became_of_crossing_trees_and_long_sentences(
     assert "left out    1 sentence of more than 3 words (--max-words)\n" in short
 
 
-def test_the_report_tells_what_pruning_loses(harbour: Path, tmp_path: Path) -> None:
-    train = ("train", "--task", "parse", harbour / "test.conllu", "-o", tmp_path / "m", "--tol", 0.1, "--labels", "no")
+def test_the_report_tells_what_pruning_loses(harbor: Path, tmp_path: Path) -> None:
+    train = ("train", "--task", "parse", harbor / "test.conllu", "-o", tmp_path / "m", "--tol", 0.1, "--labels", "no")
     report = json.loads(done(*train, "--prune", "posterior", "--json"))
     assert report["lost_arcs"] == margrave.load(tmp_path / "m").lost_arcs_ and 0 <= report["lost_arcs"] < 1
     assert report["n_pruning_weights"] > 0
@@ -139,13 +139,13 @@ def test_trees_are_written_back_with_their_heads(file: Callable[..., Path], tmp_
     assert "Probability=" in done("predict", tmp_path / "m", data, "--marginals")
 
 
-def test_what_is_written_is_what_the_estimator_predicts(harbour: Path, tmp_path: Path) -> None:
-    model: Any = margrave.load(harbour / "labelled")
-    gold = sentences_of(harbour / "test.conllu")
+def test_what_is_written_is_what_the_estimator_predicts(harbor: Path, tmp_path: Path) -> None:
+    model: Any = margrave.load(harbor / "labeled")
+    gold = sentences_of(harbor / "test.conllu")
     X = [rows(sentence, "form", "upos", "feats") for sentence in gold]
     for options, decode in (([], "best"), (["--decode", "mbr"], "mbr"), (["--threads", 1, "--marginals"], "best")):
         out = tmp_path / "out.conllu"
-        done("predict", harbour / "labelled", harbour / "test.conllu", "-o", out, *options)
+        done("predict", harbor / "labeled", harbor / "test.conllu", "-o", out, *options)
         model.decode = decode
         predicted = model.predict(X)
         written = sentences_of(out)
@@ -160,13 +160,13 @@ def test_what_is_written_is_what_the_estimator_predicts(harbour: Path, tmp_path:
                     assert f"Probability={p:.4f}" in word.misc.split("|")
 
 
-def test_multiword_tokens_empty_nodes_and_comments_stay(harbour: Path) -> None:
+def test_multiword_tokens_empty_nodes_and_comments_stay(harbor: Path) -> None:
     text = (
         "# sent_id = a\n# anything\n0.1\tnull\t_\t_\t_\t_\t_\t_\t_\t_\n1-2\tdu\t_\t_\t_\t_\t_\t_\t_\tSpaceAfter=No\n"
         "1\tthe\t_\tDET\t_\t_\t_\t_\t_\t_\n2\tdog\t_\tNOUN\t_\t_\t_\t_\t_\tA=b\n2.1\tnull\t_\t_\t_\t_\t_\t_\t1:x\t_\n"
         "3\tbarks\t_\tVERB\t_\t_\t_\t_\t3:dep\t_\n\n"
     )
-    written = done("predict", harbour / "labelled", "-", stdin=text.encode()).splitlines()
+    written = done("predict", harbor / "labeled", "-", stdin=text.encode()).splitlines()
     for line, expected in zip(written, text.splitlines(), strict=True):
         fields, same = line.split("\t"), expected.split("\t")
         if same[0].isdecimal():
@@ -174,22 +174,22 @@ def test_multiword_tokens_empty_nodes_and_comments_stay(harbour: Path) -> None:
         assert fields == same
 
 
-def test_line_ends_blank_lines_and_a_byte_order_mark_stay(harbour: Path, tmp_path: Path) -> None:
+def test_line_ends_blank_lines_and_a_byte_order_mark_stay(harbor: Path, tmp_path: Path) -> None:
     text = "\n".join(["", TREE, "", "# text", TREE]).replace("\n", "\r\n").encode("utf-8-sig")
     (tmp_path / "in.conllu").write_bytes(text)
-    for model in ("labelled", "tagger"):
-        done("predict", harbour / model, tmp_path / "in.conllu", "-o", tmp_path / "out.conllu")
+    for model in ("labeled", "tagger"):
+        done("predict", harbor / model, tmp_path / "in.conllu", "-o", tmp_path / "out.conllu")
         for old, new in zip(text.split(b"\t"), (tmp_path / "out.conllu").read_bytes().split(b"\t"), strict=True):
             assert old == new or (old.isalnum() and new.isalnum())
-        written = run("predict", harbour / model, "-", stdin=text).stdout_bytes
+        written = run("predict", harbor / model, "-", stdin=text).stdout_bytes
         assert written == (tmp_path / "out.conllu").read_bytes()
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
-def test_threads_do_not_change_what_is_written(harbour: Path, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = done("predict", harbour / "labelled", harbour / "test.conllu", "--threads", 1)
+def test_threads_do_not_change_what_is_written(harbor: Path, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = done("predict", harbor / "labeled", harbor / "test.conllu", "--threads", 1)
     monkeypatch.setattr("margrave.cli.tasks.parse.BLOCK", 700)  # so that there are many pieces
-    command = ("predict", harbour / "labelled", harbour / "test.conllu", "--threads", threads)
+    command = ("predict", harbor / "labeled", harbor / "test.conllu", "--threads", threads)
     assert done(*command) == expected
     assert done(*command, "--marginals").count("Probability=") == len(re.findall(r"^\d+\t", expected, re.MULTILINE))
 
@@ -233,10 +233,10 @@ def test_arc_templates_come_from_a_file(file: Callable[..., Path], tmp_path: Pat
 # ---- evaluating ------------------------------------------------------------------------------------------------------
 
 
-def test_scores_are_those_of_the_metrics(harbour: Path) -> None:
-    report = json.loads(done("evaluate", harbour / "labelled", harbour / "test.conllu", "--json"))
-    model: Any = margrave.load(harbour / "labelled")
-    gold = sentences_of(harbour / "test.conllu")
+def test_scores_are_those_of_the_metrics(harbor: Path) -> None:
+    report = json.loads(done("evaluate", harbor / "labeled", harbor / "test.conllu", "--json"))
+    model: Any = margrave.load(harbor / "labeled")
+    gold = sentences_of(harbor / "test.conllu")
     predicted = model.predict([rows(sentence, "form", "upos", "feats") for sentence in gold])
     heads, labels = [of.heads for of in gold], [[word.deprel for word in of.words] for of in gold]
     sides = heads, [[h for h, _ in of] for of in predicted], labels, [[label for _, label in of] for of in predicted]
@@ -254,7 +254,7 @@ def test_scores_are_those_of_the_metrics(harbour: Path) -> None:
     for name in ("by_distance", "by_direction", "by_label"):
         assert sum(of["gold"] for of in report[name].values()) == every.words
     assert report["by_label"]["root"]["gold"] == len(gold)
-    text = done("evaluate", harbour / "labelled", harbour / "test.conllu")
+    text = done("evaluate", harbor / "labeled", harbor / "test.conllu")
     for part in (
         "UAS",
         "LAS",
@@ -269,44 +269,44 @@ def test_scores_are_those_of_the_metrics(harbour: Path) -> None:
     assert f"{100 * every.las:.2f} %" in text
 
 
-def test_a_parser_without_labels_has_no_las(harbour: Path) -> None:
-    report = json.loads(done("evaluate", harbour / "bare", harbour / "test.conllu", "--json"))
-    assert report["las"] is report["whole_labelled_trees"] is report["conll18"] is None
+def test_a_parser_without_labels_has_no_las(harbor: Path) -> None:
+    report = json.loads(done("evaluate", harbor / "bare", harbor / "test.conllu", "--json"))
+    assert report["las"] is report["whole_labeled_trees"] is report["conll18"] is None
     assert report["by_label"] == {} and set(report["intervals"]) == {"uas"}
-    text = done("evaluate", harbour / "bare", harbour / "test.conllu")
+    text = done("evaluate", harbor / "bare", harbor / "test.conllu")
     assert "LAS" not in text and "UAS" in text
 
 
-def test_sentences_of_punctuation_alone_are_scored(harbour: Path, file: Callable[..., Path]) -> None:
+def test_sentences_of_punctuation_alone_are_scored(harbor: Path, file: Callable[..., Path]) -> None:
     data = file("1\t.\t_\tPUNCT\t_\t_\t0\troot\t_\t_\n\n", "t.conllu")
-    report = json.loads(done("evaluate", harbour / "labelled", data, "--json"))
+    report = json.loads(done("evaluate", harbor / "labeled", data, "--json"))
     assert report["uas"] == 1.0 and report["without_punctuation"] is None
-    assert "without punctuation" not in done("evaluate", harbour / "labelled", data)
+    assert "without punctuation" not in done("evaluate", harbor / "labeled", data)
 
 
-def test_labels_that_training_did_not_have_are_counted(harbour: Path, file: Callable[..., Path]) -> None:
-    text = (harbour / "test.conllu").read_text()
+def test_labels_that_training_did_not_have_are_counted(harbor: Path, file: Callable[..., Path]) -> None:
+    text = (harbor / "test.conllu").read_text()
     renamed = file(text.replace("\tnsubj\t", "\tsubject\t"), "t.conllu")
-    report = json.loads(done("evaluate", harbour / "labelled", renamed, "--json"))
+    report = json.loads(done("evaluate", harbor / "labeled", renamed, "--json"))
     assert report["unseen_labels"] == {"subject": text.count("\tnsubj\t")}
     note = f"{text.count(chr(9) + 'nsubj' + chr(9))} words have labels that the training data do not have"
-    assert note in done("evaluate", harbour / "labelled", renamed)
-    assert "do not have" not in done("evaluate", harbour / "labelled", harbour / "test.conllu")
+    assert note in done("evaluate", harbor / "labeled", renamed)
+    assert "do not have" not in done("evaluate", harbor / "labeled", harbor / "test.conllu")
 
 
-def test_two_parsers_are_compared_on_the_same_sentences(harbour: Path) -> None:
-    command = ("evaluate", harbour / "labelled", harbour / "test.conllu", "--compare", harbour / "bare")
+def test_two_parsers_are_compared_on_the_same_sentences(harbor: Path) -> None:
+    command = ("evaluate", harbor / "labeled", harbor / "test.conllu", "--compare", harbor / "bare")
     report = json.loads(done(*command, "--json"))
-    other = json.loads(done("evaluate", harbour / "bare", harbour / "test.conllu", "--json"))
+    other = json.loads(done("evaluate", harbor / "bare", harbor / "test.conllu", "--json"))
     compared = report["compared"]
-    assert compared["model"] == str(harbour / "bare") and compared["uas"] == other["uas"]
+    assert compared["model"] == str(harbor / "bare") and compared["uas"] == other["uas"]
     difference = compared["uas_difference"]
     assert difference["score"] == pytest.approx(report["uas"] - other["uas"], abs=1e-12)
     assert difference["low"] <= difference["score"] <= difference["high"] and 0 < difference["p"] <= 1
     assert "las_difference" not in compared  # the other parser has no labels
-    assert f"compared with {harbour / 'bare'}\n" in done(*command)
+    assert f"compared with {harbor / 'bare'}\n" in done(*command)
     same = json.loads(
-        done("evaluate", harbour / "labelled", harbour / "test.conllu", "--compare", harbour / "labelled", "--json")
+        done("evaluate", harbor / "labeled", harbor / "test.conllu", "--compare", harbor / "labeled", "--json")
     )["compared"]
     assert same["las_difference"] == {"score": 0.0, "low": 0.0, "high": 0.0, "p": 1.0}
 
@@ -314,19 +314,19 @@ def test_two_parsers_are_compared_on_the_same_sentences(harbour: Path) -> None:
 # ---- taggers ---------------------------------------------------------------------------------------------------------
 
 
-def test_training_sees_jackknifed_tags_and_prediction_tags_first(harbour: Path, tmp_path: Path) -> None:
-    model, test = tmp_path / "m", harbour / "test.conllu"
-    train = ("train", "--task", "parse", harbour / "train.conllu", "-o", model, "--tol", 0.01, "--columns", "form,upos")
-    report = json.loads(done(*train, "--tagger", harbour / "tagger", "--folds", 3, "--json", "--dev", test))
+def test_training_sees_jackknifed_tags_and_prediction_tags_first(harbor: Path, tmp_path: Path) -> None:
+    model, test = tmp_path / "m", harbor / "test.conllu"
+    train = ("train", "--task", "parse", harbor / "train.conllu", "-o", model, "--tol", 0.01, "--columns", "form,upos")
+    report = json.loads(done(*train, "--tagger", harbor / "tagger", "--folds", 3, "--json", "--dev", test))
     (how,) = report["taggers"]
     assert (how["label"], how["columns"], how["folds"]) == ("upos", ["form"], 3) and 0.5 < how["accuracy"] < 1
     parser: Any = margrave.load(model)
     assert parser.metadata_["taggers"] == [how]
     assert f"tags          upos predicted in 3 folds, {100 * how['accuracy']:.2f} % correct\n" in done(
-        *train, "--tagger", harbour / "tagger", "--folds", 3
+        *train, "--tagger", harbor / "tagger", "--folds", 3
     )
     # What the file has in upos plays no part any more.
-    tagger: Any = margrave.load(harbour / "tagger")
+    tagger: Any = margrave.load(harbor / "tagger")
     X = []
     for sentence in sentences_of(test):
         forms = [word.form for word in sentence.words]
@@ -334,11 +334,11 @@ def test_training_sees_jackknifed_tags_and_prediction_tags_first(harbour: Path, 
     bare = tmp_path / "bare.conllu"
     bare.write_text(re.sub(r"^(\d+\t\S+\t\S+\t)\S+", r"\1_", test.read_text(), flags=re.MULTILINE))
     for path in (test, bare):
-        done("predict", model, path, "--tagger", harbour / "tagger", "-o", tmp_path / "out.conllu")
+        done("predict", model, path, "--tagger", harbor / "tagger", "-o", tmp_path / "out.conllu")
         written = sentences_of(tmp_path / "out.conllu")
         assert [rows(of, "form", "upos") for of in written] == X
         assert [[(word.head, word.deprel) for word in of.words] for of in written] == parser.predict(X)
-        evaluated = json.loads(done("evaluate", model, path, "--tagger", harbour / "tagger", "--json"))
+        evaluated = json.loads(done("evaluate", model, path, "--tagger", harbor / "tagger", "--json"))
         assert report["dev"].items() <= evaluated.items()
     for command in ("predict", "evaluate"):
         assert message(run(command, model, test)) == (
@@ -359,48 +359,48 @@ def test_each_part_is_tagged_by_a_tagger_that_has_not_seen_it(file: Callable[...
     assert message(run(*train, "--folds", 9)) == f"{data}: it has 8 sentences, too few for --folds 9."
 
 
-def test_a_tagger_that_does_not_fit_is_refused(harbour: Path, file: Callable[..., Path], tmp_path: Path) -> None:
+def test_a_tagger_that_does_not_fit_is_refused(harbor: Path, file: Callable[..., Path], tmp_path: Path) -> None:
     data = file(TREE * 2, "t.conllu")
     train = ("train", "--task", "parse", data, "-o", tmp_path / "m", "-q")
     done("train", data, "-o", tmp_path / "xpos", "-q", "--label", "xpos")
     done("train", file("a X\nb Y\n"), "-o", tmp_path / "columns", "-q")
     for tagger, expected in (
-        (harbour / "labelled", "--tagger takes a tagging model, and this is a DependencyParser."),
+        (harbor / "labeled", "--tagger takes a tagging model, and this is a DependencyParser."),
         (tmp_path / "xpos", "it predicts xpos, and the parser reads only the columns form, upos, feats."),
         (tmp_path / "columns", "it does not tag CoNLL-U: train a tagger with --format conllu."),
     ):
         assert message(run(*train, "--tagger", tagger)) == f"{tagger}: {expected}"
         for command in ("predict", "evaluate"):
-            assert message(run(command, harbour / "labelled", data, "--tagger", tagger)) == f"{tagger}: {expected}"
-    twice = message(run(*train, "--tagger", harbour / "tagger", "--tagger", harbour / "tagger"))
-    assert twice == f"{harbour / 'tagger'}: it predicts upos, which another --tagger predicts already."
+            assert message(run(command, harbor / "labeled", data, "--tagger", tagger)) == f"{tagger}: {expected}"
+    twice = message(run(*train, "--tagger", harbor / "tagger", "--tagger", harbor / "tagger"))
+    assert twice == f"{harbor / 'tagger'}: it predicts upos, which another --tagger predicts already."
     untagged = file(re.sub("NOUN|VERB", "_", TREE * 6), "u.conllu")
-    refused = message(run("train", "--task", "parse", untagged, "-o", tmp_path / "m", "--tagger", harbour / "tagger"))
+    refused = message(run("train", "--task", "parse", untagged, "-o", tmp_path / "m", "--tagger", harbor / "tagger"))
     assert refused == f"{untagged}: none of its words has a label in upos to train taggers on."
 
 
 # ---- inspecting ------------------------------------------------------------------------------------------------------
 
 
-def test_trees_are_drawn(harbour: Path, tmp_path: Path) -> None:
+def test_trees_are_drawn(harbor: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    inspect = ("inspect", harbour / "labelled", "--data", harbour / "test.conllu")
+    inspect = ("inspect", harbor / "labeled", "--data", harbor / "test.conllu")
     assert f"drawn in {tmp_path / 'tree.svg'}\n" in done(*inspect, "--plot", tmp_path / "tree.svg")
     assert "<svg" in (tmp_path / "tree.svg").read_text()
     report = json.loads(done(*inspect, "--plot", tmp_path / "tree.png", "--sentences", "2-3", "--json"))
     assert report["plots"] == [str(tmp_path / f"tree-{k}.png") for k in (2, 3)]
     assert all(Path(path).read_bytes().startswith(b"\x89PNG") for path in report["plots"])
-    bare = re.sub(r"\t[0-9]+\t\w+\t_\t", "\t_\t_\t_\t", (harbour / "test.conllu").read_text())
+    bare = re.sub(r"\t[0-9]+\t\w+\t_\t", "\t_\t_\t_\t", (harbor / "test.conllu").read_text())
     (tmp_path / "bare.conllu").write_text(bare)
-    done("inspect", harbour / "bare", "--data", tmp_path / "bare.conllu", "--plot", tmp_path / "bare.svg")
+    done("inspect", harbor / "bare", "--data", tmp_path / "bare.conllu", "--plot", tmp_path / "bare.svg")
     assert (tmp_path / "bare.svg").stat().st_size < (tmp_path / "tree.svg").stat().st_size
 
 
-def test_a_head_is_explained(harbour: Path) -> None:
-    inspect = ("inspect", harbour / "labelled", "--data", harbour / "test.conllu", "--explain", "2:3")
+def test_a_head_is_explained(harbor: Path) -> None:
+    inspect = ("inspect", harbor / "labeled", "--data", harbor / "test.conllu", "--explain", "2:3")
     found = json.loads(done(*inspect, "--json"))["explanation"]
-    sentence = sentences_of(harbour / "test.conllu")[1]
-    model: Any = margrave.load(harbour / "labelled")
+    sentence = sentences_of(harbor / "test.conllu")[1]
+    model: Any = margrave.load(harbor / "labeled")
     x = rows(sentence, "form", "upos", "feats")
     expected = model.explain(x, 3)
     assert found["word"] == [3, sentence.words[2].form] and found["head"][0] == model.predict([x])[0][2][0]
@@ -424,11 +424,11 @@ def test_a_head_is_explained(harbour: Path) -> None:
         (["--data", "TEST", "--explain", "1:99"], "TEST: --explain 1:99, but sentence 1 has "),
     ],
 )
-def test_a_wrong_picture_is_refused(harbour: Path, options: list[str], expected: str) -> None:
+def test_a_wrong_picture_is_refused(harbor: Path, options: list[str], expected: str) -> None:
     pytest.importorskip("matplotlib")
-    test = str(harbour / "test.conllu")
+    test = str(harbor / "test.conllu")
     given = [test if each == "TEST" else each for each in options]
-    assert message(run("inspect", harbour / "labelled", *given)).startswith(expected.replace("TEST", test))
+    assert message(run("inspect", harbor / "labeled", *given)).startswith(expected.replace("TEST", test))
 
 
 # ---- mistakes --------------------------------------------------------------------------------------------------------
@@ -445,7 +445,7 @@ def test_a_wrong_picture_is_refused(harbour: Path, options: list[str], expected:
     ],
 )
 def test_heads_that_are_no_tree_are_refused_with_their_place(
-    harbour: Path, file: Callable[..., Path], tmp_path: Path, old: str, new: str, expected: str
+    harbor: Path, file: Callable[..., Path], tmp_path: Path, old: str, new: str, expected: str
 ) -> None:
     data = file(TREE + TREE.replace(old, new), "t.conllu")
     refused = message(run("train", "--task", "parse", data, "-o", tmp_path / "m"))
@@ -455,24 +455,24 @@ def test_heads_that_are_no_tree_are_refused_with_their_place(
         done("train", "--task", "parse", data, "-o", tmp_path / "m", "-q", "--several-roots")
         assert margrave.load(tmp_path / "m").single_root is False
         return
-    assert message(run("evaluate", harbour / "labelled", data)).startswith(f"{data}, {expected}")
+    assert message(run("evaluate", harbor / "labeled", data)).startswith(f"{data}, {expected}")
     # What is predicted does not depend on the heads that were there.
-    assert done("predict", harbour / "labelled", data) == 2 * done(
-        "predict", harbour / "labelled", file(TREE, "one.conllu")
+    assert done("predict", harbor / "labeled", data) == 2 * done(
+        "predict", harbor / "labeled", file(TREE, "one.conllu")
     )
-    assert done("predict", harbour / "tagger", data).count("\tdogs\t") == 2
+    assert done("predict", harbor / "tagger", data).count("\tdogs\t") == 2
 
 
-def test_sentences_without_words_or_heads_are_refused(harbour: Path, file: Callable[..., Path], tmp_path: Path) -> None:
+def test_sentences_without_words_or_heads_are_refused(harbor: Path, file: Callable[..., Path], tmp_path: Path) -> None:
     data = file(TREE + "# only a comment\n\n", "t.conllu")
     for command in (
         ["train", "--task", "parse", data, "-o", tmp_path / "m"],
-        ["predict", harbour / "labelled", data],
-        ["evaluate", harbour / "labelled", data],
+        ["predict", harbor / "labeled", data],
+        ["evaluate", harbor / "labeled", data],
     ):
         assert message(run(*command)) == f"{data}, line 4: the sentence has no words."
     data = file(TREE + TREE.replace("2\tnsubj", "_\t_"), "h.conllu")
-    assert message(run("evaluate", harbour / "labelled", data)) == f"{data}, sentence 2: word 1 ('dogs') has no head."
+    assert message(run("evaluate", harbor / "labeled", data)) == f"{data}, sentence 2: word 1 ('dogs') has no head."
 
 
 def test_labels_that_are_asked_for_must_be_there(file: Callable[..., Path], tmp_path: Path) -> None:
@@ -485,28 +485,28 @@ def test_labels_that_are_asked_for_must_be_there(file: Callable[..., Path], tmp_
     assert margrave.load(tmp_path / "m").labels_ == []
 
 
-def test_a_sentence_that_is_too_long_is_refused_with_its_file(harbour: Path, file: Callable[..., Path]) -> None:
+def test_a_sentence_that_is_too_long_is_refused_with_its_file(harbor: Path, file: Callable[..., Path]) -> None:
     rows = "".join(f"{k}\tw\t_\tX\t_\t_\t{k - 1}\tdep\t_\t_\n" for k in range(1, 4102))
     data = file(rows + "\n", "t.conllu")
     for command in ("predict", "evaluate"):
-        refused = message(run(command, harbour / "labelled", data))
+        refused = message(run(command, harbor / "labeled", data))
         assert refused == f"{data}: example 0 has 4101 words: at most 4000 are possible."
 
 
-def test_a_model_of_another_task_is_refused(harbour: Path) -> None:
-    test = harbour / "test.conllu"
-    refused = message(run("evaluate", harbour / "labelled", test, "--compare", harbour / "tagger"))
-    assert refused == f"{harbour / 'tagger'}: --compare takes another parser, and this model tags sequences."
+def test_a_model_of_another_task_is_refused(harbor: Path) -> None:
+    test = harbor / "test.conllu"
+    refused = message(run("evaluate", harbor / "labeled", test, "--compare", harbor / "tagger"))
+    assert refused == f"{harbor / 'tagger'}: --compare takes another parser, and this model tags sequences."
     for command, options in (
-        ("evaluate", ["--compare", harbour / "labelled"]),
+        ("evaluate", ["--compare", harbor / "labeled"]),
         ("predict", ["--decode", "mbr"]),
-        ("predict", ["--tagger", harbour / "tagger"]),
+        ("predict", ["--tagger", harbor / "tagger"]),
     ):
-        refused = message(run(command, harbour / "tagger", test, *options))
-        assert refused == f"{harbour / 'tagger'}: {options[0]} applies to parsing only, and this model tags sequences."
-    refused = message(run("inspect", harbour / "tagger", "--data", test, "--plot", "t.svg"))
+        refused = message(run(command, harbor / "tagger", test, *options))
+        assert refused == f"{harbor / 'tagger'}: {options[0]} applies to parsing only, and this model tags sequences."
+    refused = message(run("inspect", harbor / "tagger", "--data", test, "--plot", "t.svg"))
     assert refused.startswith(
-        f"{harbour / 'tagger'}: --data applies to parsing, constituency, graphs, lattices, translation and alignments"
+        f"{harbor / 'tagger'}: --data applies to parsing, constituency, graphs, lattices, translation and alignments"
     )
 
 
@@ -520,21 +520,21 @@ def test_a_parser_of_python_does_not_say_how_to_read(file: Callable[..., Path], 
 
 
 def test_ctrl_c_while_labels_are_learned_saves_a_parser_without_labels(
-    harbour: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    harbor: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupt(self: ArcLabeler, *arguments: Any) -> Any:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(ArcLabeler, "_training", interrupt)
-    result = run("train", "--task", "parse", harbour / "train.conllu", "-o", tmp_path / "m", "--tol", 0.1, "--json")
+    result = run("train", "--task", "parse", harbor / "train.conllu", "-o", tmp_path / "m", "--tol", 0.1, "--json")
     assert result.exit_code == 130 and f"the model so far is in {tmp_path / 'm'}" in result.stderr
     assert json.loads(result.stdout)["stop_reason"] == "interrupted before labels were learned"
     assert margrave.load(tmp_path / "m").labels_ == []
-    assert json.loads(done("evaluate", tmp_path / "m", harbour / "test.conllu", "--json"))["las"] is None
+    assert json.loads(done("evaluate", tmp_path / "m", harbor / "test.conllu", "--json"))["las"] is None
 
 
 def test_ctrl_c_while_trees_are_learned_saves_the_trees_so_far(
-    harbour: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    harbor: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = DependencyParser._set_solution
 
@@ -544,32 +544,32 @@ def test_ctrl_c_while_trees_are_learned_saves_the_trees_so_far(
         return w
 
     monkeypatch.setattr(DependencyParser, "_set_solution", interrupted)
-    result = run("train", "--task", "parse", harbour / "train.conllu", "-o", tmp_path / "m", "--tol", 0.1, "-q")
+    result = run("train", "--task", "parse", harbor / "train.conllu", "-o", tmp_path / "m", "--tol", 0.1, "-q")
     assert result.exit_code == 130
     assert margrave.load(tmp_path / "m").labels_ == []  # which are not learned after that
     (tmp_path / "m").unlink()
     # A pruner that is interrupted is no model of the user's.
-    result = run("train", "--task", "parse", harbour / "train.conllu", "-o", tmp_path / "m", "--prune", "posterior")
+    result = run("train", "--task", "parse", harbor / "train.conllu", "-o", tmp_path / "m", "--prune", "posterior")
     assert result.exit_code == 130 and not (tmp_path / "m").exists()
     assert result.stderr == "margrave: interrupted before the first pass: nothing was written.\n"
 
 
 def test_ctrl_c_while_taggers_are_trained_writes_nothing(
-    harbour: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    harbor: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupt(*arguments: Any) -> Any:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Tagger, "_predicted", interrupt)
-    train = ("train", "--task", "parse", harbour / "train.conllu", "-o", tmp_path / "m", "--tagger", harbour / "tagger")
+    train = ("train", "--task", "parse", harbor / "train.conllu", "-o", tmp_path / "m", "--tagger", harbor / "tagger")
     result = run(*train)
     assert result.exit_code == 130 and not (tmp_path / "m").exists()
 
 
-def test_arrays_of_trees_are_those_of_predict(harbour: Path) -> None:
-    for name, columns in (("labelled", ("form", "upos", "feats")), ("bare", ("form", "upos"))):
-        model: Any = margrave.load(harbour / name)
-        X = [rows(sentence, *columns) for sentence in sentences_of(harbour / "test.conllu")]
+def test_arrays_of_trees_are_those_of_predict(harbor: Path) -> None:
+    for name, columns in (("labeled", ("form", "upos", "feats")), ("bare", ("form", "upos"))):
+        model: Any = margrave.load(harbor / name)
+        X = [rows(sentence, *columns) for sentence in sentences_of(harbor / "test.conllu")]
         begin, heads, labels = model.predict_numbers(X)
         flat = [word for tree in model.predict(X) for word in tree]
         assert begin.tolist() == np.cumsum([0, *map(len, X)]).tolist()

@@ -328,7 +328,7 @@ def test_evaluate_compares_what_is_chosen_with_the_file_and_the_oracle(moses: Pa
     assert report["first"]["bleu"] < report["chosen"]["bleu"] < report["oracle"]["bleu"]
     statistics = metrics.BleuStatistics(references)
     chosen, first = statistics.segments(texts["chosen"]), statistics.segments(texts["first"])
-    p = metrics.approximate_randomisation(chosen, first, metrics.bleu_of_statistics)
+    p = metrics.approximate_randomization(chosen, first, metrics.bleu_of_statistics)
     assert report["p_value"]["bleu"] == p < 0.01
     assert (report["n_lists"], report["n_candidates"]) == (40, 240)
 

@@ -263,10 +263,10 @@ def test_marginals_are_the_probabilities_of_the_predictions(town: Path) -> None:
 
 
 def test_predict_needs_no_label_column(town: Path, tmp_path: Path) -> None:
-    unlabelled = tmp_path / "unlabelled.conll"
-    write_columns(unlabelled, read_columns(town / "test.conll", columns=[0, 1]))
+    unlabeled = tmp_path / "unlabeled.conll"
+    write_columns(unlabeled, read_columns(town / "test.conll", columns=[0, 1]))
     with_labels = fields(run("predict", town / "town.margrave", town / "test.conll").stdout)
-    without = fields(run("predict", town / "town.margrave", unlabelled).stdout)
+    without = fields(run("predict", town / "town.margrave", unlabeled).stdout)
     assert without == [[[word, pos, label] for word, pos, _, label in rows] for rows in with_labels]
 
 

@@ -73,7 +73,7 @@ def images(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def posts(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with labelled texts, and a model."""
+    """A folder with labeled texts, and a model."""
     folder = tmp_path_factory.mktemp("posts")
     (folder / "train.txt").write_text("\n".join(text_lines(0, 60)) + "\n")
     (folder / "test.txt").write_text("\n".join(text_lines(1, 40)) + "\n")

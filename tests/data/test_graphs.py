@@ -65,12 +65,12 @@ def test_real_networkx_graphs_are_taken() -> None:
 
 def test_images_are_grids() -> None:
     image = np.arange(6.0).reshape(2, 3)
-    four, eight = image_graph(image), image_graph(image, neighbours=8, window=3)
+    four, eight = image_graph(image), image_graph(image, neighbors=8, window=3)
     assert four.nodes.ravel().tolist() == [0, 1, 2, 3, 4, 5] and len(four.edges) == 7 and len(eight.edges) == 11
     assert four.shape == (2, 3) and four.edge_features.sum(axis=1).tolist() == [1] * 7
     assert eight.nodes[1].tolist() == [0, 0, 0, 0, 1, 2, 3, 4, 5]  # zeros above, row by row
-    colours = image_graph(np.zeros((2, 2, 3)))
-    assert colours.nodes.shape == (4, 3)
+    colors = image_graph(np.zeros((2, 2, 3)))
+    assert colors.nodes.shape == (4, 3)
 
 
 def test_dense_and_sparse_matrices_give_the_same_model() -> None:
@@ -126,8 +126,8 @@ def test_wrong_settings_and_data_of_another_form_are_named() -> None:
         GraphLabeler(inference="exat").fit(X, y)
     with pytest.raises(MargraveError, match="pairs"):
         GraphLabeler(pairs="both").fit(X, y)
-    with pytest.raises(MargraveError, match="neighbours must be 4 or 8"):
-        GraphLabeler(neighbours=6).fit([np.eye(2)], [np.eye(2)])
+    with pytest.raises(MargraveError, match="neighbors must be 4 or 8"):
+        GraphLabeler(neighbors=6).fit([np.eye(2)], [np.eye(2)])
     with pytest.raises(MargraveError, match="window must be odd"):
         GraphLabeler(window=2).fit([np.eye(2)], [np.eye(2)])
     with pytest.raises(MargraveError, match="its labels are"):

@@ -23,7 +23,7 @@ schemes = st.sampled_from(sorted(SCHEMES))
 
 
 @st.composite
-def labelled_stretches(draw: st.DrawFn) -> tuple[list[Span], int]:
+def labeled_stretches(draw: st.DrawFn) -> tuple[list[Span], int]:
     """Spans in order, side by side or apart, and the length of the sequence."""
     found: list[Span] = []
     position = 0
@@ -57,7 +57,7 @@ def test_the_schemes_write_spans_as_they_are_defined(scheme: str) -> None:
 
 
 @settings(deadline=None)
-@given(labelled_stretches(), schemes)
+@given(labeled_stretches(), schemes)
 def test_spans_survive_any_scheme(stretches: tuple[list[Span], int], scheme: str) -> None:
     found, length = stretches
     tags = convert_tags(iob2(found, length), "IOB2", scheme)
@@ -66,7 +66,7 @@ def test_spans_survive_any_scheme(stretches: tuple[list[Span], int], scheme: str
 
 
 @settings(deadline=None)
-@given(labelled_stretches(), schemes, schemes)
+@given(labeled_stretches(), schemes, schemes)
 def test_well_formed_tags_survive_the_way_there_and_back(
     stretches: tuple[list[Span], int], source: str, target: str
 ) -> None:

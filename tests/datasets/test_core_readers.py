@@ -96,7 +96,7 @@ def test_small_blocks_give_the_same_sentences(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr("margrave.cli.sequences.BLOCK", 10)
     path = tmp_path / "file"
     path.write_bytes("\ufeffa b\r\nc d\n\n\n e  f\ng h\n \ni j".encode())
-    header, batches = ColumnReader(None).unlabelled(str(path), 2, False)
+    header, batches = ColumnReader(None).unlabeled(str(path), 2, False)
     tables = [read().table for read in batches]
     assert header == "" and len(tables) > 1
     assert [*chain.from_iterable(map(sentences_of, tables))] == list(read_columns(path))
@@ -119,7 +119,7 @@ def test_mistakes_in_later_blocks_name_their_line(
     monkeypatch.setattr("margrave.cli.sequences.BLOCK", 3)
     path = tmp_path / "file"
     path.write_bytes(gzip.compress(text) if packed else text)
-    batches = ColumnReader(None).unlabelled(str(path), 2, False)[1]
+    batches = ColumnReader(None).unlabeled(str(path), 2, False)[1]
     with pytest.raises(DataError) as caught:
         for read in batches:
             read()
@@ -189,8 +189,8 @@ def test_conllu_is_that_of_python(text: str, label: str, probable: bool) -> None
 
 
 @settings(deadline=None, max_examples=300)
-@given(text=conllu_texts, words_only=st.booleans(), labelled=st.booleans())
-def test_trees_are_read_and_filled_in_as_in_python(text: str, words_only: bool, labelled: bool) -> None:
+@given(text=conllu_texts, words_only=st.booleans(), labeled=st.booleans())
+def test_trees_are_read_and_filled_in_as_in_python(text: str, words_only: bool, labeled: bool) -> None:
     import numpy as np
 
     read = read_conllx if words_only else read_conllu
@@ -204,13 +204,13 @@ def test_trees_are_read_and_filled_in_as_in_python(text: str, words_only: bool, 
     for sentence in expected:
         for k, word in enumerate(sentence.words):
             changed = conllu_words.with_head(word, at % 2 if k else 0)
-            sentence.words[k] = conllu_words.with_value(changed, "deprel", "new") if labelled else changed
+            sentence.words[k] = conllu_words.with_value(changed, "deprel", "new") if labeled else changed
             at += 1
     begin = np.cumsum([0, *(len(sentence.words) for sentence in expected)])
     heads = np.arange(len(words), dtype=np.int32) % 2
     heads[begin[:-1]] = 0
     columns = [(conllu.HEAD, ["0", "1"], heads)]
-    if labelled:
+    if labeled:
         columns.append((conllu.place("deprel"), ["new"], np.zeros(len(words), dtype=np.int32)))
     assert as_python_writes(parsed.lines(columns, None)) == "".join(f"{line}\n" for line in conllu_lines(expected))
 
@@ -242,7 +242,7 @@ def test_errors_in_conllu_are_those_of_python(text: str, trees: bool, tmp_path_f
         if trees:
             found = read_treebank(str(path), "conllu", ["form"], lambda name, block: block).table
         else:  # Taggers do not read heads.
-            found = ConlluReader("upos", ["form"]).labelled(str(path), 1)[0]
+            found = ConlluReader("upos", ["form"]).labeled(str(path), 1)[0]
     except DataError as error:
         assert str(error) == (said or f"{path}: it contains no sentences.")
     else:

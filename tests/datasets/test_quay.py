@@ -38,9 +38,9 @@ def test_the_table_of_the_readme_is_right() -> None:
         assert f"| `{part}.mrg` | {len(lengths)} | {sum(lengths)} | {short} | {long} |" in readme
 
 
-@pytest.mark.parametrize("binarise", ["right", "left", "head"])
-def test_every_tree_comes_back_from_its_derivation(binarise: str) -> None:
-    grammar = Grammar.of_trees(ALL, binarise=binarise)
+@pytest.mark.parametrize("binarize", ["right", "left", "head"])
+def test_every_tree_comes_back_from_its_derivation(binarize: str) -> None:
+    grammar = Grammar.of_trees(ALL, binarize=binarize)
     for tree in ALL:
         nodes = [(node.label, node.begin, node.end) for node in grammar.derive(tree)]
         assert grammar.tree_of(nodes, list(tree.leaves())) == tree

@@ -76,8 +76,8 @@ class Hypotheses:
     features: list[dict[str, float]]
 
 
-def colour_maps() -> list[Any]:
-    """Neighbouring countries: each has the colour that it names, and those without a name differ from neighbours."""
+def color_maps() -> list[Any]:
+    """Neighboring countries: each has the color that it names, and those without a name differ from neighbors."""
     return [
         ([["red"], ["blue"], ["red"], []], [(0, 1), (1, 2), (2, 3), (3, 0)]),
         ([["blue"], [], ["red"]], [(0, 1), (2, 1)]),
@@ -86,7 +86,7 @@ def colour_maps() -> list[Any]:
     ]
 
 
-COLOURS = [["r", "b", "r", "b"], ["b", "r", "r"], ["r"], ["b", "r", "r"]]
+COLORS = [["r", "b", "r", "b"], ["b", "r", "r"], ["r"], ["b", "r", "r"]]
 
 
 def tokens() -> list[Any]:
@@ -126,7 +126,7 @@ ENTRIES: dict[str, Entry] = {
         [Hypotheses([f"word {k}" for k in range(len(each))], each) for each in LISTS],
         lambda: NGrams(1),
     ),
-    "GraphLabeler": Entry(GraphLabeler, colour_maps(), COLOURS),
+    "GraphLabeler": Entry(GraphLabeler, color_maps(), COLORS),
     "MultiLabelClassifier": Entry(
         MultiLabelClassifier, [text.split() for text in TEXTS], [animal.split(".") for animal in ANIMALS], TEXTS, TfIdf
     ),

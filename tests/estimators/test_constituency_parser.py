@@ -27,7 +27,7 @@ def f1(parser: ConstituencyParser, trees: list[str]) -> float:
     return parser.score(parser.sentences_of(trees), trees)
 
 
-@pytest.mark.parametrize("settings", [{}, {"binarise": "head", "vertical": 2}, {"terminals": "words", "rare": 0}])
+@pytest.mark.parametrize("settings", [{}, {"binarize": "head", "vertical": 2}, {"terminals": "words", "rare": 0}])
 @pytest.mark.parametrize("loss", ["log", "hinge", "softmax-margin"])
 def test_grammars_learn_their_trees(settings: dict, loss: str) -> None:
     parser = ConstituencyParser(loss, C=100.0, **settings).fit(None, TREES)
@@ -55,7 +55,7 @@ def test_spans_need_no_grammar(tmp_path) -> None:
     assert parser.n_partial_ == 0
 
 
-@pytest.mark.parametrize("settings", [{}, {"binarise": "head"}, {"grammar": "spans", "weights": "hash:10"}])
+@pytest.mark.parametrize("settings", [{}, {"binarize": "head"}, {"grammar": "spans", "weights": "hash:10"}])
 def test_pruning_leaves_the_gold_trees_and_is_saved(tmp_path, settings: dict) -> None:
     trees = TREES * 4
     parser = ConstituencyParser(C=10.0, prune=1e-3, tol=1e-2, **settings).fit(None, trees)
@@ -118,7 +118,7 @@ def test_probabilities_are_those_of_the_k_best_trees() -> None:
         assert_allclose(probability, expected[constituent], rtol=1e-9)
 
 
-def test_minimum_risk_maximises_the_sum_of_probabilities_above_the_threshold() -> None:
+def test_minimum_risk_maximizes_the_sum_of_probabilities_above_the_threshold() -> None:
     parser = ConstituencyParser(C=0.1, decode="mbr", threshold=0.4).fit(None, TREES)
     (x,) = parser.sentences_of(TREES[1:2])
     probability = parser.predict_proba([x])[0]

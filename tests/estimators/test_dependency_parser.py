@@ -10,14 +10,14 @@ from sklearn.base import clone
 
 from margrave import DependencyParser, Kernel, MargraveError, load
 from margrave.data.heads import is_projective
-from margrave.datasets import load_harbour
+from margrave.datasets import load_harbor
 from margrave.examples import Examples
 from margrave.features import ArcTemplates
 from margrave.learners import Checkpoint
 
 
-def harbour(part: str, sentences: int) -> tuple[list[Any], list[Any]]:
-    found = [sentence for sentence in load_harbour(part) if len(sentence.words) <= 14][:sentences]
+def harbor(part: str, sentences: int) -> tuple[list[Any], list[Any]]:
+    found = [sentence for sentence in load_harbor(part) if len(sentence.words) <= 14][:sentences]
     X = [[[word.form, word.upos, word.feats] for word in sentence.words] for sentence in found]
     return X, [list(zip(sentence.heads, [w.deprel for w in sentence.words], strict=True)) for sentence in found]
 
@@ -26,15 +26,15 @@ def heads_of(Y: list[Any]) -> list[list[int]]:
     return [[head for head, _ in tree] for tree in Y]
 
 
-X, Y = harbour("train", 60)
-NEW, NEW_Y = harbour("test", 12)
+X, Y = harbor("train", 60)
+NEW, NEW_Y = harbor("test", 12)
 KINDS: dict[str, dict[str, Any]] = {
     "first order": {},
     "not projective": {"projective": False},
     "second order": {"order": 2},
     "second order, not projective": {"order": 2, "projective": False},
-    "jointly labelled": {"labels": "joint"},
-    "second order, jointly labelled": {"order": 2, "labels": "joint"},
+    "jointly labeled": {"labels": "joint"},
+    "second order, jointly labeled": {"order": 2, "labels": "joint"},
     "hashed": {"weights": "hash:16"},
     "pruned by posteriors": {"prune": "posterior", "weights": "hash:16"},
     "not pruned": {"prune": False},
@@ -142,7 +142,7 @@ CROSSING = [[3, 4, 0, 3], [2, 0, 2, 2]]
 ROWS = [[(form, form.upper()) for form in "abcd"]] * 2
 
 
-def test_crossing_trees_are_projectivised_dropped_or_refused() -> None:
+def test_crossing_trees_are_projectivized_dropped_or_refused() -> None:
     settings: dict[str, Any] = {"projective": True, "labels": False}
     lifted = DependencyParser(**settings).fit(ROWS, CROSSING)
     assert (lifted.projective_, lifted.n_crossing_) == (True, 1)

@@ -112,7 +112,7 @@ def weight_numbers(pairs: _core.Pairs) -> dict[tuple[int, int], int]:
 
 
 class ByDefinition:
-    """The score of a labelling, from the weights' order as `ChainMap` documents it, and nothing of the core."""
+    """The score of a labeling, from the weights' order as `ChainMap` documents it, and nothing of the core."""
 
     def __init__(self, tagger: SequenceTagger) -> None:
         self.tagger, self.classes, feature_map = tagger, tagger.classes_.tolist(), tagger.map_
@@ -135,7 +135,7 @@ class ByDefinition:
         self.edge_weight = {} if feature_map.edges is None else weight_numbers(feature_map.edges.weighted)
         assert self.edge_at + len(self.edge_weight) == tagger.coef_.size
 
-    def labellings(self, n: int, allowed: Any = None) -> list[tuple[int, ...]]:
+    def labelings(self, n: int, allowed: Any = None) -> list[tuple[int, ...]]:
         choices = [
             [k for k, label in enumerate(self.classes) if allowed is None or allowed[t] is None or label in allowed[t]]
             for t in range(n)
@@ -172,7 +172,7 @@ class ByDefinition:
         cost = loss.cost_matrix(self.classes)
         for i, (x, labels) in enumerate(zip(X, Y, strict=True)):
             gold = tuple(self.classes.index(label) for label in labels)
-            outputs = self.labellings(len(x))
+            outputs = self.labelings(len(x))
             v = np.array([self.score(x, y, edges and edges[i]) for y in outputs])
             right = v[outputs.index(gold)]
             v += loss.gamma * np.array([sum(cost[a, b] for a, b in zip(gold, y, strict=True)) for y in outputs])
@@ -235,7 +235,7 @@ ENUMERABLE = [name for name in TAGGERS if name != "hashed"]
 
 
 @pytest.mark.parametrize("name", ENUMERABLE)
-def test_predictions_are_the_best_labellings_and_marginals_their_probabilities(name: str) -> None:
+def test_predictions_are_the_best_labelings_and_marginals_their_probabilities(name: str) -> None:
     tagger, X, _, edges = fitted(name)
     reference = ByDefinition(tagger)
     new = data_for(name, seed=9)
@@ -244,7 +244,7 @@ def test_predictions_are_the_best_labellings_and_marginals_their_probabilities(n
         for i, (x, best, mu) in enumerate(
             zip(data, tagger.predict(data, edges=at), tagger.predict_marginals(data, edges=at), strict=True)
         ):
-            outputs = reference.labellings(len(x))
+            outputs = reference.labelings(len(x))
             scores = np.array([reference.score(x, y, at and at[i]) for y in outputs])
             found = tuple(reference.classes.index(label) for label in best)
             assert scores[outputs.index(found)] == pytest.approx(scores.max(), abs=1e-10)
@@ -275,7 +275,7 @@ def test_allowed_labels_restrict_outputs_and_nothing_else(name: str) -> None:
         tagger.predict_marginals(X, edges=edges, allowed=allowed),
     )
     for i, x in enumerate(X):
-        outputs = reference.labellings(len(x), allowed[i])
+        outputs = reference.labelings(len(x), allowed[i])
         scores = np.array([reference.score(x, y, edges and edges[i]) for y in outputs])
         found = tuple(reference.classes.index(label) for label in best[i])
         assert scores[outputs.index(found)] == pytest.approx(scores.max(), abs=1e-10)

@@ -83,7 +83,7 @@ def test_a_single_label_is_a_logistic_regression() -> None:
     X, Y = data()
     y = Y[:, 0]
     model = MultiLabelClassifier(C=0.5, tol=1e-10).fit(X, y[:, None])
-    with_one = np.hstack([X, np.ones((len(X), 1))])  # whose weight is penalised like all others
+    with_one = np.hstack([X, np.ones((len(X), 1))])  # whose weight is penalized like all others
     other = LogisticRegression(C=0.5, fit_intercept=False, tol=1e-10, max_iter=10_000).fit(with_one, y)
     assert model.edges_ == []
     assert_allclose(model.predict_proba(X)[:, 0], other.predict_proba(with_one)[:, 1], atol=1e-4)

@@ -1,4 +1,4 @@
-"""Fits that go on from others: regularisation paths, the cross-validation along them, and checkpoints."""
+"""Fits that go on from others: regularization paths, the cross-validation along them, and checkpoints."""
 
 import pickle
 import re

@@ -156,8 +156,8 @@ def test_a_model_with_inputs_takes_exactly_its_columns() -> None:
     entry = ENTRIES["SequenceTagger"]
     assert entry.features is not None
     model = entry.make(features=entry.features()).fit(entry.raw, entry.y)
-    labelled = [[(*row, "?") for row in rows] for rows in entry.raw]
-    assert model.predict(labelled) == model.predict(entry.raw)
+    labeled = [[(*row, "?") for row in rows] for rows in entry.raw]
+    assert model.predict(labeled) == model.predict(entry.raw)
     for wrong in ([[()]], [[("a", "b", "c")]]):
         with pytest.raises(MargraveError, match=r"columns?, but the model takes 1, or 2 with the label"):
             model.predict(wrong)

@@ -71,9 +71,9 @@ def test_rows_and_the_vocabulary_are_those_of_the_strings(
 @given(texts=template_lists, X=sentences, label=st.integers(0, 3))
 def test_a_label_among_the_columns_is_passed_over(texts: list[str], X: list[Rows], label: int) -> None:
     features = Templates(texts, label=label).learn([[["", "", ""]]])
-    labelled = [[[*row[:label], "LABEL", *row[label:]] for row in rows] for rows in X]
-    assert list(features.transform(labelled)) == in_python(features, X)
-    table = _core.table_of_rows(labelled, 4, -1)
+    labeled = [[[*row[:label], "LABEL", *row[label:]] for row in rows] for rows in X]
+    assert list(features.transform(labeled)) == in_python(features, X)
+    table = _core.table_of_rows(labeled, 4, -1)
     assert table is not None and len(table) == len(X)
     assert list(features.transform(table)) == in_python(features, X)
 

@@ -132,7 +132,7 @@ def test_what_a_file_cannot_name_is_refused() -> None:
     [
         ({"kind": "test shape", "name": "os.system", "settings": {}, "state": {}}, "does not know"),
         ({"kind": "os", "name": "system", "settings": {}, "state": {}}, "not valid in a model file"),
-        ({"kind": "test shape", "name": "circle", "settings": {"colour": 1}, "state": {}}, "no setting 'colour'"),
+        ({"kind": "test shape", "name": "circle", "settings": {"color": 1}, "state": {}}, "no setting 'color'"),
         ({"kind": "test shape", "name": "circle", "settings": {"__class__": 1}, "state": {}}, "no setting"),
         ({"kind": "test shape", "name": "circle", "settings": {}, "state": {"more": 1}}, "has no learned state"),
         ({"kind": "number", "value": "__import__('os')"}, "not valid in a model file"),

@@ -14,7 +14,7 @@ from margrave.metrics import (
     AttachmentScores,
     Counts,
     Interval,
-    approximate_randomisation,
+    approximate_randomization,
     attachment_report,
     attachment_scores,
     attachment_statistics,
@@ -78,7 +78,7 @@ def test_symbols_are_no_punctuation() -> None:
 def test_the_report_by_hand() -> None:
     report = attachment_report([GOLD_HEADS, [0]], [HEADS, [0]], [GOLD_LABELS, ["root"]], [LABELS, ["root"]])
     assert (report.sentences, report.words, report.uas, report.las) == (2, 11, 7 / 11, 5 / 11)
-    assert (report.whole_trees, report.whole_labelled_trees) == (1 / 2, 1 / 2)
+    assert (report.whole_trees, report.whole_labeled_trees) == (1 / 2, 1 / 2)
     # The gold distances are 2 1 5 2 1 2 1 root 1 2, and the predicted ones 2 6 5 1 1 root 1 2 1 2.
     assert report.by_distance == {
         "root": Counts(2, 2, 1),
@@ -98,7 +98,7 @@ def test_the_report_by_hand() -> None:
 
 def test_the_report_leaves_out_what_is_ignored_and_labels_that_are_not_given() -> None:
     report = attachment_report([GOLD_HEADS], [HEADS], ignore=punctuation([FORMS]))
-    assert (report.words, report.uas, report.las, report.whole_labelled_trees) == (6, 3 / 6, None, None)
+    assert (report.words, report.uas, report.las, report.whole_labeled_trees) == (6, 3 / 6, None, None)
     assert report.by_label == {}
     assert sum(count.gold for count in report.by_distance.values()) == 6
     # The only mistakes are in words that do not count.
@@ -188,7 +188,7 @@ def test_the_bootstrap_of_a_difference_draws_the_same_segments_for_both() -> Non
     # Both systems do well on the same sentences: the difference is much surer than either score.
     assert 0 < found.low < found.score < found.high
     assert found.high - found.low < (alone.high - alone.low) / 4
-    assert approximate_randomisation(first, second, uas_of_statistics, trials=999) == 1 / 1000
+    assert approximate_randomization(first, second, uas_of_statistics, trials=999) == 1 / 1000
     swapped = bootstrap_interval(second, uas_of_statistics, minus=first)
     assert (swapped.low, swapped.high) == pytest.approx((-found.high, -found.low))
     assert bootstrap_interval(first, uas_of_statistics, minus=first) == Interval(0.0, 0.0, 0.0)
@@ -219,7 +219,7 @@ REFUSALS: list[tuple[Callable[[], Any], str]] = [
     (lambda: las_of_statistics(ONES), "LAS needs the numbers of attachment_statistics with labels"),
     (lambda: uas_of_statistics(np.ones((2, 4))), "UAS needs the numbers of attachment_statistics in the last axis"),
     (lambda: attachment_report([], []), "there are no words to score."),
-    (lambda: attachment_statistics([[0]], [[0]], [["a"]]), "labelled attachment needs both"),
+    (lambda: attachment_statistics([[0]], [[0]], [["a"]]), "labeled attachment needs both"),
     (lambda: conll18_scores([[0]], [[0]], [["a", "b"]], [["a"]]), "gold_heads[0] has length 1, but gold_labels[0]"),
 ]
 

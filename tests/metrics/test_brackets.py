@@ -1,4 +1,4 @@
-"""Labelled bracketing, by cases that are counted by hand."""
+"""Labeled bracketing, by cases that are counted by hand."""
 
 import numpy as np
 import pytest

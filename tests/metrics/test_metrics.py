@@ -155,7 +155,7 @@ REFERENCE_ANSWERS: list[tuple[str, str, str, tuple[float, float, float], dict[st
         (1 / 3, 1 / 3, 1 / 3),
         {"LOC": (1, 0, 0), "ORG": (1, 2, 0), "PER": (1, 1, 1)},
     ),
-    # Two neighbours run together.
+    # Two neighbors run together.
     ("IOB2", "B-X B-X O B-Y", "B-X I-X O B-Y", (1 / 2, 1 / 3, 2 / 5), {"X": (2, 1, 0), "Y": (1, 1, 1)}),
     # I after O starts a span.
     ("IOB2", "O B-X I-X O", "O I-X I-X O", (1, 1, 1), {"X": (1, 1, 1)}),
@@ -179,13 +179,13 @@ REFERENCE_ANSWERS: list[tuple[str, str, str, tuple[float, float, float], dict[st
     ("IOB2", "O B-X I-X O | B-Y", "B-X I-X I-X O | B-Y", (1 / 2, 1 / 2, 1 / 2), {"X": (1, 1, 0), "Y": (1, 1, 1)}),
     # A hyphen in a label.
     ("IOB2", "B-A-B I-A-B O B-A", "B-A-B I-A-B O B-A-B", (1 / 2, 1 / 2, 1 / 2), {"A": (1, 0, 0), "A-B": (1, 2, 1)}),
-    # B only between neighbours of one label.
+    # B only between neighbors of one label.
     ("IOB1", "I-X I-X B-X O I-Y", "I-X I-X B-X O I-Y", (1, 1, 1), {"X": (2, 2, 2), "Y": (1, 1, 1)}),
     # B where I would do.
     ("IOB1", "I-X I-X O I-Y", "B-X I-X O B-Y", (1, 1, 1), {"X": (1, 1, 1), "Y": (1, 1, 1)}),
     # A missing B joins two spans.
     ("IOB1", "I-X B-X I-X | I-Y I-X", "I-X I-X I-X | I-Y I-X", (2 / 3, 1 / 2, 4 / 7), {"X": (3, 2, 1), "Y": (1, 1, 1)}),
-    # Neighbours of different labels need no B.
+    # Neighbors of different labels need no B.
     ("IOB1", "I-X I-Y I-X", "I-X B-Y B-X", (1, 1, 1), {"X": (2, 2, 2), "Y": (1, 1, 1)}),
     # Well-formed, one wrong end.
     (
@@ -329,6 +329,6 @@ def test_nothing_to_score_is_refused() -> None:
         attachment_scores([[0]], [[0]], ignore=[[True]])
 
 
-def test_labelled_attachment_needs_both_labels() -> None:
+def test_labeled_attachment_needs_both_labels() -> None:
     with pytest.raises(MargraveError, match="needs both gold_labels and predicted_labels"):
         attachment_scores([[0]], [[0]], gold_labels=[["root"]])

@@ -1,4 +1,4 @@
-"""BLEU, NIST and the randomisation test against recorded values, hand-worked cases and their definitions."""
+"""BLEU, NIST and the randomization test against recorded values, hand-worked cases and their definitions."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ from margrave.errors import MargraveError
 from margrave.metrics import (
     BleuStatistics,
     NistStatistics,
-    approximate_randomisation,
+    approximate_randomization,
     bleu,
     bleu_of_statistics,
     nist,
@@ -265,7 +265,7 @@ def test_a_mistake_is_named_in_one_sentence(mistake: Callable[[], Any], message:
     assert str(caught.value) == message
 
 
-# Approximate randomisation
+# Approximate randomization
 
 
 def total(sums: Any) -> Any:
@@ -292,18 +292,18 @@ def test_few_segments_give_the_exact_p_value(score: Callable[[Any], Any]) -> Non
     generator = np.random.default_rng(0)
     for n in (1, 2, 5, 8):
         first, second = generator.integers(1, 5, (n, 2)), generator.integers(1, 5, (n, 2))  # many ties
-        assert approximate_randomisation(first, second, score) == enumerated(first, second, score)
+        assert approximate_randomization(first, second, score) == enumerated(first, second, score)
         noise = generator.normal(size=(2, n, 2)) + 3
-        assert approximate_randomisation(noise[0], noise[1], score) == enumerated(noise[0], noise[1], score)
+        assert approximate_randomization(noise[0], noise[1], score) == enumerated(noise[0], noise[1], score)
 
 
 def test_random_swaps_approach_the_exact_p_value() -> None:
     generator = np.random.default_rng(1)
     for _ in range(5):
         first, second = generator.integers(1, 9, (13, 2)), generator.integers(1, 9, (13, 2))
-        exact = approximate_randomisation(first, second, ratio, trials=2**13)
+        exact = approximate_randomization(first, second, ratio, trials=2**13)
         sampled = [
-            approximate_randomisation(first, second, ratio, trials=2**13 - 1, random_state=seed) for seed in range(3)
+            approximate_randomization(first, second, ratio, trials=2**13 - 1, random_state=seed) for seed in range(3)
         ]
         assert len(set(sampled)) > 1
         # Four deviations of the part of so many trials.
@@ -313,7 +313,7 @@ def test_random_swaps_approach_the_exact_p_value() -> None:
 def test_p_values_of_equal_systems_are_uniform() -> None:
     generator = np.random.default_rng(2)
     p = [
-        approximate_randomisation(*generator.normal(size=(2, 20, 1)), total, trials=199, random_state=seed)
+        approximate_randomization(*generator.normal(size=(2, 20, 1)), total, trials=199, random_state=seed)
         for seed in range(500)
     ]
     distance = np.abs(np.sort(p) - (np.arange(500) + 0.5) / 500).max()
@@ -325,13 +325,13 @@ def test_p_values_do_not_depend_on_which_system_comes_first() -> None:
     generator = np.random.default_rng(3)
     for n in (4, 40):
         first, second = generator.integers(0, 9, (2, n, 2)) + 1
-        assert approximate_randomisation(first, second, ratio) == approximate_randomisation(second, first, ratio)
-    assert approximate_randomisation(first, first, ratio) == 1.0
+        assert approximate_randomization(first, second, ratio) == approximate_randomization(second, first, ratio)
+    assert approximate_randomization(first, first, ratio) == 1.0
 
 
 def test_a_clear_difference_has_the_least_p_value() -> None:
     first, second = np.ones((60, 1)), np.zeros((60, 1))
-    assert approximate_randomisation(first, second, total, trials=999) == 1 / 1000
+    assert approximate_randomization(first, second, total, trials=999) == 1 / 1000
 
 
 def test_outputs_and_their_statistics_have_the_same_p_value() -> None:
@@ -342,10 +342,10 @@ def test_outputs_and_their_statistics_have_the_same_p_value() -> None:
         (BleuStatistics(references), bleu_of_statistics, bleu),
         (NistStatistics(references), nist_of_statistics, nist),
     ):
-        by_sums = approximate_randomisation(
+        by_sums = approximate_randomization(
             statistics.segments(one), statistics.segments(other), of_sums, trials=150, random_state=5
         )
-        by_texts = approximate_randomisation(one, other, lambda y: score(y, references), trials=150, random_state=5)  # noqa: B023
+        by_texts = approximate_randomization(one, other, lambda y: score(y, references), trials=150, random_state=5)  # noqa: B023
         assert by_sums == by_texts
         assert 0 < by_sums < 1
 
@@ -353,40 +353,40 @@ def test_outputs_and_their_statistics_have_the_same_p_value() -> None:
 def test_swaps_are_taken_in_pieces_without_a_change(monkeypatch: pytest.MonkeyPatch) -> None:
     generator = np.random.default_rng(5)
     few, many = generator.normal(size=(2, 6, 1)), generator.normal(size=(2, 30, 1))
-    before = approximate_randomisation(*few, total), approximate_randomisation(*many, total, trials=300)
+    before = approximate_randomization(*few, total), approximate_randomization(*many, total, trials=300)
     monkeypatch.setattr("margrave.metrics.significance._AT_A_TIME", 50)
-    assert before == (approximate_randomisation(*few, total), approximate_randomisation(*many, total, trials=300))
+    assert before == (approximate_randomization(*few, total), approximate_randomization(*many, total, trials=300))
 
 
 WRONG: list[tuple[Callable[[], Any], str]] = [
     (
-        lambda: approximate_randomisation(np.ones((2, 1)), np.ones((3, 1)), total),
+        lambda: approximate_randomization(np.ones((2, 1)), np.ones((3, 1)), total),
         "the first system has 2 segments, but the second has 3.",
     ),
-    (lambda: approximate_randomisation([], [], len), "there are no segments to compare."),
+    (lambda: approximate_randomization([], [], len), "there are no segments to compare."),
     (
-        lambda: approximate_randomisation(np.ones((2, 1)), np.ones((2, 3)), total),
+        lambda: approximate_randomization(np.ones((2, 1)), np.ones((2, 3)), total),
         "the statistics of both systems must have the same shape (segments, numbers), "
         "and their shapes are (2, 1) and (2, 3).",
     ),
     (
-        lambda: approximate_randomisation(np.ones((2, 3)), np.ones((2, 3)), lambda sums: sums.sum()),
+        lambda: approximate_randomization(np.ones((2, 3)), np.ones((2, 3)), lambda sums: sums.sum()),
         "score must map sums of shape (..., 3) to numbers of shape (...), and it returned shape () for (1, 3).",
     ),
     (
-        lambda: approximate_randomisation(np.ones((2, 1)), np.ones((2, 1)), lambda sums: sums[..., 0] * np.nan),
+        lambda: approximate_randomization(np.ones((2, 1)), np.ones((2, 1)), lambda sums: sums[..., 0] * np.nan),
         "score must return finite numbers, and it returned nan.",
     ),
     (
-        lambda: approximate_randomisation("ab", "cd", lambda y: float("inf")),
+        lambda: approximate_randomization("ab", "cd", lambda y: float("inf")),
         "score must return finite numbers, and it returned inf.",
     ),
     (
-        lambda: approximate_randomisation(np.ones((2, 1)), np.ones((2, 1)), total, trials=0),
+        lambda: approximate_randomization(np.ones((2, 1)), np.ones((2, 1)), total, trials=0),
         "trials must be at least 1, and it is 0.",
     ),
     (
-        lambda: approximate_randomisation(np.ones((2, 1)), np.ones((2, 1)), total, random_state=-1),
+        lambda: approximate_randomization(np.ones((2, 1)), np.ones((2, 1)), total, random_state=-1),
         "random_state must be at least 0, and it is -1.",
     ),
 ]

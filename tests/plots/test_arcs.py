@@ -17,12 +17,12 @@ from matplotlib.patches import PathPatch
 
 from margrave.data import Sentence
 from margrave.data.heads import is_projective
-from margrave.datasets import load_harbour
+from margrave.datasets import load_harbor
 from margrave.errors import MargraveError
 from margrave.plots import arc_diagram, save_figure
 
 WRONG = "#c8102e"
-SENTENCES = load_harbour("dev") + load_harbour("test")[:30]
+SENTENCES = load_harbor("dev") + load_harbor("test")[:30]
 LONGEST = max(SENTENCES, key=lambda sentence: len(sentence.words))
 
 
@@ -98,7 +98,7 @@ def test_every_word_has_one_arc_and_one_arrow() -> None:
     assert len(figure.axes[0].patches) == 2 * len(LONGEST.words)
 
 
-def test_mistakes_have_another_colour() -> None:
+def test_mistakes_have_another_color() -> None:
     words, gold_labels = ["a", "b", "c"], ["det", "root", "obj"]
     figure = arc_diagram(words, [2, 0, 1], ["nmod", "root", "obj"], gold_heads=[2, 0, 2], gold_labels=gold_labels)
     red = [text.get_text() for text in figure.axes[0].texts if text.get_color() == WRONG]
@@ -109,7 +109,7 @@ def test_mistakes_have_another_colour() -> None:
     assert {text.get_text() for text in figure.axes[0].texts} >= {"gold", "predicted", "wrong head"}
 
 
-def test_probabilities_are_colours() -> None:
+def test_probabilities_are_colors() -> None:
     figure = arc_diagram(["a", "b", "c"], [2, 0, 2], probabilities=[0.0, 1.0, 0.5])
     arcs = [to_hex(patch.get_edgecolor()) for patch in figure.axes[0].patches if isinstance(patch, PathPatch)]
     assert arcs[:2] == ["#ff8c00", "#10218b"] and len(set(arcs)) == 3

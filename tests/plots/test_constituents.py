@@ -59,7 +59,7 @@ def test_constituents_that_the_gold_tree_does_not_have_are_red() -> None:
     assert {text.get_text() for text in right.axes[0].texts if to_hex(text.get_color()) == WRONG} == {"label"}
 
 
-def test_colours_show_probabilities() -> None:
+def test_colors_show_probabilities() -> None:
     tree = "(S (NP (D the)) (VP (V barks)))"
     sure = {Constituent("S", 0, 2): 1.0, Constituent("NP", 0, 1): 0.25}
     figure = constituent_diagram(tree, probabilities=sure)

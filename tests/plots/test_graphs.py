@@ -31,7 +31,7 @@ def test_grids_are_cells_beside_the_right_ones() -> None:
     assert len(texts(graph_diagram([], list(range(400)), shape=(20, 20)))) == 0  # too many to read
 
 
-def test_the_layout_puts_neighbours_closer_than_others() -> None:
+def test_the_layout_puts_neighbors_closer_than_others() -> None:
     path = np.array([(k, k + 1) for k in range(5)])
     places = layout(6, path)
     distance = np.linalg.norm(places[:, None] - places[None], axis=2)

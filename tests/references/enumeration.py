@@ -28,7 +28,7 @@ def multiclass_outputs(labels: int, allowed: NDArray[np.bool_] | None = None) ->
 class ChainParts:
     """The numbering of a chain's parts.
 
-    Positions first, then for every table the label tuples of 2 .. order+1 neighbours in lexicographic order. Order 1
+    Positions first, then for every table the label tuples of 2 .. order+1 neighbors in lexicographic order. Order 1
     numbers all pairs; higher orders only tuples without a forbidden pair.
     """
 
@@ -282,7 +282,7 @@ def second_order_parts(
     return SecondOrderParts({part: k for k, part in enumerate(found)})
 
 
-class LabelledParts:
+class LabeledParts:
     """The numbers of the parts (head, word, label) of a sentence, arc by arc, and then those of pairs of arcs."""
 
     def __init__(self, arcs: Sequence[tuple[int, int]], labels: Callable[[int, int], Sequence[int]]) -> None:
@@ -294,7 +294,7 @@ class LabelledParts:
         self.pairs = pairs
         self.count += len(pairs) - self.arcs
 
-    def labelled(self, heads: Sequence[int]) -> Iterator[tuple[tuple[int, int], ...]]:
+    def labeled(self, heads: Sequence[int]) -> Iterator[tuple[tuple[int, int], ...]]:
         """All outputs with these heads: (head, label) of every word."""
         for labels in product(*(self.labels(head, word) for word, head in enumerate(heads, 1))):
             yield tuple(zip(heads, labels, strict=True))

@@ -1,4 +1,4 @@
-"""Random factor graphs, and their outputs by definition: every labelling is looked at. Nothing here uses the core."""
+"""Random factor graphs, and their outputs by definition: every labeling is looked at. Nothing here uses the core."""
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations, product
@@ -23,7 +23,7 @@ from margrave.data import (
 from margrave.data.rules import Tables
 
 Sets = dict[str, list[str]]
-Labelling = tuple[int, ...]
+Labeling = tuple[int, ...]
 SETS: Sets = {"one": ["only"], "two": ["a", "b"], "three": ["x", "y", "z"]}
 
 
@@ -81,7 +81,7 @@ def is_true(literal: tuple[Any, ...], names: Sequence[str]) -> bool:
 
 
 def allows(rule: Rule, names: Sequence[str], sets: Sets, kinds: Sequence[str]) -> bool:
-    """Whether a rule allows a labelling, from its description in words."""
+    """Whether a rule allows a labeling, from its description in words."""
     if isinstance(rule, Allowed | Forbidden):
         listed = tuple(names[v] for v in rule.variables) in [tuple(labels) for labels in rule.tuples]
         return listed == isinstance(rule, Allowed)
@@ -112,8 +112,8 @@ def allows(rule: Rule, names: Sequence[str], sets: Sets, kinds: Sequence[str]) -
         reached |= more
 
 
-def labellings(graph: Factors, sets: Sets) -> Iterator[tuple[Labelling, tuple[int, ...]]]:
-    """Every allowed labelling, with its parts."""
+def labelings(graph: Factors, sets: Sets) -> Iterator[tuple[Labeling, tuple[int, ...]]]:
+    """Every allowed labeling, with its parts."""
     kinds = graph.variables
     numbered = []
     first = 0
@@ -178,7 +178,7 @@ def random_graph(rng: np.random.Generator, style: str, sets: Sets, most: int = 5
         soft = [soft[k] for k in rng.permutation(len(soft))]
         hard = random_rules(rng, kinds, sets) if style == "hard" else []
         graph = Factors(kinds, soft, hard)
-        if next(labellings(graph, sets), None) is not None:
+        if next(labelings(graph, sets), None) is not None:
             return graph
 
 

@@ -3,7 +3,7 @@
 An example is its other outputs, each with dPsi(y) = Psi(gold) - Psi(y) and a cost. With r = 1 (SVM0), the cost (SVM1)
 or its square root (SVM2), all programs of the paper are one:
 
-    minimise 1/2 |w|^2 + sum_i C_i L_i   subject to   <w, g(y)> >= h(y) - xi_i,  xi_i >= 0
+    minimize 1/2 |w|^2 + sum_i C_i L_i   subject to   <w, g(y)> >= h(y) - xi_i,  xi_i >= 0
 
 where h = r, g = dPsi (margin re-scaling) or r dPsi (slack re-scaling), and L_i = xi_i or 1/2 xi_i^2; SVM0 has no slack.
 Its multipliers are beta; those of the paper are alpha = beta or r beta. Nothing here uses a learner.
@@ -181,8 +181,8 @@ class Program:
 
     def optimum(self) -> Optimum:
         """The least P by an interior-point method on the primal, certified to 1e-9."""
-        for regularisation, fraction in _ATTEMPTS:
-            w, beta = self._interior_point(regularisation, fraction)
+        for regularization, fraction in _ATTEMPTS:
+            w, beta = self._interior_point(regularization, fraction)
             beta = self.feasible(beta)
             primal, w = min(((self.primal(v), v) for v in (w, beta @ self.g)), key=lambda pair: pair[0])
             dual = self.dual(beta)
@@ -190,7 +190,7 @@ class Program:
                 return Optimum(w, beta, primal, dual)
         raise AssertionError(f"the reference is certified to {primal - dual} of {primal} only")
 
-    def _interior_point(self, regularisation: float, fraction: float) -> tuple[Array, Array]:
+    def _interior_point(self, regularization: float, fraction: float) -> tuple[Array, Array]:
         """w and the multipliers; (w, xi) vary, xi in units of 1 / sqrt(C_i) under quadratic slack."""
         m, d = self.g.shape
         if m == 0:
@@ -203,7 +203,7 @@ class Program:
         settings = clarabel.DefaultSettings()
         settings.verbose = False
         settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-13
-        settings.static_regularization_constant, settings.max_step_fraction = regularisation, fraction
+        settings.static_regularization_constant, settings.max_step_fraction = regularization, fraction
         found = clarabel.DefaultSolver(
             sparse.diags(np.concatenate([np.ones(d), np.full(n, curved)]), format="csc"),
             np.concatenate([np.zeros(d), linear[:n]]),
@@ -220,7 +220,7 @@ class Program:
         return np.array(found.x)[:d], np.array(found.z)[:m]
 
 
-# The solver's regularisation and step fraction: with its own it gives up on a few of these programs.
+# The solver's regularization and step fraction: with its own it gives up on a few of these programs.
 _ATTEMPTS = ((1e-8, 0.99), (1e-12, 0.99), (1e-12, 0.9), (1e-10, 0.8))
 
 

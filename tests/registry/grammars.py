@@ -1,4 +1,4 @@
-"""Derivations of grammars, and labelled spans."""
+"""Derivations of grammars, and labeled spans."""
 
 from collections import Counter
 from typing import Any
@@ -95,7 +95,7 @@ def constituent_case(
     return Case(bound.problem, outputs, golds, costs, rows.matrices())
 
 
-def labelled_spans(number: PartNumbers, y: Parts) -> Counter[tuple[str, int]]:
+def labeled_spans(number: PartNumbers, y: Parts) -> Counter[tuple[str, int]]:
     """The constituents of a derivation, with their cells; tops do not count."""
     first, labels = number.root(0) + len(number.compiled.roots), len(number.compiled.spans)
     found: Counter[tuple[str, int]] = Counter()
@@ -108,4 +108,4 @@ def labelled_spans(number: PartNumbers, y: Parts) -> Counter[tuple[str, int]]:
 
 def wrong_constituents(number: PartNumbers, gold: Parts, y: Parts) -> int:
     """How many constituents of a derivation the gold one does not have."""
-    return sum((labelled_spans(number, y) - labelled_spans(number, gold)).values())
+    return sum((labeled_spans(number, y) - labeled_spans(number, gold)).values())

@@ -1,4 +1,4 @@
-"""Factor graphs, labelled graphs and sets of nodes."""
+"""Factor graphs, labeled graphs and sets of nodes."""
 
 from itertools import combinations, product
 from typing import Any
@@ -18,7 +18,7 @@ from margrave.structures import (
 )
 from margrave.structures.factor_graph import shared_graphs
 from margrave.testing.enumeration import Outputs, Parts
-from tests.references.graphs import SETS, labellings, part_count, random_graph
+from tests.references.graphs import SETS, labelings, part_count, random_graph
 from tests.references.problems import bind
 from tests.registry.cases import LABEL_COSTS, Case, register
 from tests.registry.labels import Rows, label_loss
@@ -57,7 +57,7 @@ def graph(
     graphs = [random_graph(rng, style, sets, 5 if cost == "hamming" else 4) for _ in range(size)]
     if size > 2:
         graphs[2] = graphs[1]  # examples may share a graph
-    every = [list(labellings(graph, sets)) for graph in graphs]
+    every = [list(labelings(graph, sets)) for graph in graphs]
     gold = [ys[rng.integers(len(ys))][0] for ys in every]
     allowed = None
     if style == "allowed":
@@ -102,7 +102,7 @@ def graph(
 @register("graph, tied weights of edges", described=True, form="real")
 @register("graph, tied weights, directed", pairs="directed", form="vectors", described=True, intercept=False)
 @register("graph, tied weights, equal labels", pairs="equal", bits=2)
-def labelled_graph(
+def labeled_graph(
     rng: np.random.Generator,
     cost: str,
     size: int,

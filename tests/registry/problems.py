@@ -11,7 +11,7 @@ from tests.registry.cases import KINDS, Case, register
 
 
 class Gaps(_core.Problem):
-    """Which items of a row to choose, never two neighbours: parts are the items, and choosing none is an output too."""
+    """Which items of a row to choose, never two neighbors: parts are the items, and choosing none is an output too."""
 
     def __init__(self, matrices: list[Array], gold: list[Parts]) -> None:
         super().__init__(len(matrices), matrices[0].shape[1])

@@ -15,7 +15,7 @@ from margrave.structures import ArcPairTree, Labels, NonProjectiveTree, NoOutput
 from margrave.testing.enumeration import Array, Outputs, Parts
 from tests.references.arc_pairs import arc_pair_parts, every_tree, parts_of
 from tests.references.enumeration import (
-    LabelledParts,
+    LabeledParts,
     arc_part,
     projective_trees,
     second_order_parts,
@@ -190,9 +190,9 @@ def arc_pair_tree(
 
 @register("tree by templates", structure=NonProjectiveTree)
 @register("projective tree by templates, pruned", structure=ProjectiveTree, prune=True)
-@register("labelled tree by templates, pruned", structure=NonProjectiveTree, prune=True, labelled=True)
+@register("labeled tree by templates, pruned", structure=NonProjectiveTree, prune=True, labeled=True)
 @register("second-order tree by templates", structure=SecondOrderTree)
-@register("labelled second-order tree by templates, pruned", structure=SecondOrderTree, prune=True, labelled=True)
+@register("labeled second-order tree by templates, pruned", structure=SecondOrderTree, prune=True, labeled=True)
 def tree_by_templates(
     rng: np.random.Generator,
     cost: str,
@@ -200,7 +200,7 @@ def tree_by_templates(
     *,
     structure: Any,
     prune: bool = False,
-    labelled: bool = False,
+    labeled: bool = False,
 ) -> Case:
     """Attributes from templates, as the core maps them; the matrix comes from their names, as Python spells them."""
     classes = ["a", "b"]
@@ -225,29 +225,29 @@ def tree_by_templates(
             "between[1]|w[1]",
         ),
         *(["s[1]|w[1]|dir", "h[1]|s[0].lower", "g[1]|h[1]|dir", "g[2].each|way"] if second else []),
-        *(["h[1]|w[1]|label", "w[2].each|label", "label"] if labelled else []),
+        *(["h[1]|w[1]|label", "w[2].each|label", "label"] if labeled else []),
     ]
     features = ArcTemplates(templates).learn(X)
     gold = [[(head, int(rng.integers(2))) for head in tree] for tree in heads]
     options = {"parts": "grandparents"} if second else {}
-    feature_map = TreeMap(0, classes if labelled else [])
+    feature_map = TreeMap(0, classes if labeled else [])
     bound = bind_examples(
-        structure(labelled=labelled, **options),
+        structure(labeled=labeled, **options),
         feature_map,
         Examples(
             features.transform(X),
-            [[(head, classes[label]) if labelled else head for head, label in tree] for tree in gold],
+            [[(head, classes[label]) if labeled else head for head, label in tree] for tree in gold],
             extras={"arcs": Arcs(np.array(words), np.concatenate(left))},
         ),
-        outputs=Labels.of(classes) if labelled else NoOutputs(),
+        outputs=Labels.of(classes) if labeled else NoOutputs(),
         costs=Hamming(),
     )
     assert feature_map.table is not None
     columns_of = {name: k for k, name in enumerate(feature_map.table.names())}
     outputs, golds, costs, matrices = [], [], [], []
     for x, n, its_arcs, every, tree in zip(X, words, arcs, all_trees, gold, strict=True):
-        right = tuple((head, label if labelled else 0) for head, label in tree)
-        number = LabelledParts(its_arcs, lambda h, m: (0, 1) if labelled else (0,))
+        right = tuple((head, label if labeled else 0) for head, label in tree)
+        number = LabeledParts(its_arcs, lambda h, m: (0, 1) if labeled else (0,))
         tuples = [(None, h, None, m, label) for h, m, label in number.number]
         if second:
             every_head = [[h for h, word in its_arcs if word == m] for m in range(1, n + 1)]
@@ -257,14 +257,14 @@ def tree_by_templates(
                 (None if g < 0 else g, h, None if s < 0 else s, m, None) for g, h, s, m in list(pairs)[len(its_arcs) :]
             ]
         possible = [heads for heads in every if all((h, m) in its_arcs for m, h in enumerate(heads, 1))]
-        ys = [y for heads in possible for y in number.labelled(heads)]
+        ys = [y for heads in possible for y in number.labeled(heads)]
         outputs.append(Outputs(number.count, [number.of(y) for y in ys]))
         golds.append(number.of(right))
         costs.append(np.array([sum(a != b for a, b in zip(right, y, strict=True)) for y in ys], dtype=float))
         matrix = np.zeros((number.count, len(columns_of)))
         for part, (g, h, s, m, label) in enumerate(tuples):
             spelled = features.part_attributes(x, h, m, grandparent=g, sibling=s)
-            if labelled and label is not None:
+            if labeled and label is not None:
                 spelled += features.part_attributes(x, h, m, label=classes[label])
             for name in spelled:
                 if name in columns_of:
@@ -273,17 +273,17 @@ def tree_by_templates(
     return Case(bound.problem, outputs, golds, costs, matrices)
 
 
-@register("labelled tree", structure=NonProjectiveTree)
-@register("labelled tree, several roots", structure=NonProjectiveTree, single_root=False, form="real", wrong_label=0.5)
-@register("labelled tree, pruned", structure=NonProjectiveTree, prune=True, bits=3)
-@register("labelled tree, pruned and allowed", structure=NonProjectiveTree, prune=True, allow=True, single_root=False)
-@register("labelled projective tree", structure=ProjectiveTree, form="vectors")
-@register("labelled projective tree, pruned", structure=ProjectiveTree, prune=True, wrong_label=2.0)
-@register("labelled projective tree, several roots", structure=ProjectiveTree, prune=True, single_root=False)
-@register("labelled tree, siblings", structure=SecondOrderTree, form="real")
-@register("labelled tree, siblings, pruned", structure=SecondOrderTree, prune=True, allow=True)
-@register("labelled tree, grandparents, pruned", structure=SecondOrderTree, parts="grandparents", prune=True)
-def labelled_tree(
+@register("labeled tree", structure=NonProjectiveTree)
+@register("labeled tree, several roots", structure=NonProjectiveTree, single_root=False, form="real", wrong_label=0.5)
+@register("labeled tree, pruned", structure=NonProjectiveTree, prune=True, bits=3)
+@register("labeled tree, pruned and allowed", structure=NonProjectiveTree, prune=True, allow=True, single_root=False)
+@register("labeled projective tree", structure=ProjectiveTree, form="vectors")
+@register("labeled projective tree, pruned", structure=ProjectiveTree, prune=True, wrong_label=2.0)
+@register("labeled projective tree, several roots", structure=ProjectiveTree, prune=True, single_root=False)
+@register("labeled tree, siblings", structure=SecondOrderTree, form="real")
+@register("labeled tree, siblings, pruned", structure=SecondOrderTree, prune=True, allow=True)
+@register("labeled tree, grandparents, pruned", structure=SecondOrderTree, parts="grandparents", prune=True)
+def labeled_tree(
     rng: np.random.Generator,
     cost: str,
     size: int,
@@ -314,16 +314,16 @@ def labelled_tree(
     numbers, outputs = [], []
     for n, here, may, its_sets, every in zip(words, left, allowed, of_arc, all_trees, strict=True):
         arcs = [(h, m) for m in range(1, n + 1) for h in range(n + 1) if h != m and here[arc_part(n, h, m)]]
-        number = LabelledParts(arcs, lambda h, m, n=n, its=its_sets: its[arc_part(n, h, m)])
+        number = LabeledParts(arcs, lambda h, m, n=n, its=its_sets: its[arc_part(n, h, m)])
         if second:
             every_head = [[h for h, word in arcs if word == m] for m in range(1, n + 1)]
             number.add_pairs(second_order_parts(n, parts == "grandparents", single_root, every_head))
         possible = [tree for tree in every if (here & may)[list(tree_parts(tree))].all()]
-        outputs.append([y for tree in possible for y in number.labelled(tree)])
+        outputs.append([y for tree in possible for y in number.labeled(tree)])
         numbers.append(number)
     rows = Rows(rng, [number.count for number in numbers], form, bits)
     kept = [its_sets[k] for mask, its_sets in zip(left, of_arc, strict=True) for k in np.flatnonzero(mask)]
-    options = {"single_root": single_root, "labelled": True, "wrong_label": wrong_label}
+    options = {"single_root": single_root, "labeled": True, "wrong_label": wrong_label}
     problem = bind(
         structure(**options, parts=parts) if second else structure(**options),
         rows.given,

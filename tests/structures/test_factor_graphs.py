@@ -35,7 +35,7 @@ from margrave.maps import ChainMap, FeatureTable, SparseMap
 from margrave.structures import Chain, FactorGraph, Labels, NodeSets
 from margrave.structures.node_sets import Nodes
 from margrave.testing.enumeration import Outputs
-from tests.references.graphs import SETS, Even, allows, labellings, part_count, random_graph
+from tests.references.graphs import SETS, Even, allows, labelings, part_count, random_graph
 
 seeds = st.integers(0, 2**32 - 1)
 BINARY = {"two": ["a", "b"]}
@@ -67,7 +67,7 @@ def refused(graph: Factors, **settings) -> None:
 
 
 def outputs_of(graph: Factors, sets=SETS) -> Outputs:
-    return Outputs(part_count(graph, sets), [parts for _, parts in labellings(graph, sets)])
+    return Outputs(part_count(graph, sets), [parts for _, parts in labelings(graph, sets)])
 
 
 def compare(problem: _core.Problem, outputs: Outputs, theta: np.ndarray) -> None:
@@ -174,7 +174,7 @@ def test_clique_trees_are_the_kernel_of_chains(seed: int, length: int, labels: i
 
 @given(seed=seeds, length=st.integers(1, 6))
 @settings(max_examples=20, deadline=None)
-def test_chains_in_any_order_are_recognised(seed: int, length: int) -> None:
+def test_chains_in_any_order_are_recognized(seed: int, length: int) -> None:
     """A chain may have its variables, its factors and the ends of its edges in any order."""
     rng = np.random.default_rng(seed)
     way = [int(v) for v in rng.permutation(length)]

@@ -21,16 +21,16 @@ from margrave.testing.problems import random_scores
 from tests.core.test_simd import EVERY, instruction_set
 from tests.data.test_constituents import trees as any_tree
 from tests.references.grammars import PartNumbers, derivation_graph, derivations, random_grammar, trees_of
-from tests.registry.grammars import labelled_spans
+from tests.registry.grammars import labeled_spans
 from tests.registry.hypergraphs import core_graph
 from tests.structures.test_structures import assert_as_engine
 
 seeds = st.integers(0, 2**32 - 1)
 SETTINGS = [
     {},
-    {"binarise": "left", "horizontal": None},
-    {"binarise": "head", "horizontal": 1, "vertical": 2},
-    {"binarise": "head", "horizontal": 0, "vertical": 3},
+    {"binarize": "left", "horizontal": None},
+    {"binarize": "head", "horizontal": 1, "vertical": 2},
+    {"binarize": "head", "horizontal": 0, "vertical": 3},
     {"terminals": "words", "horizontal": 0},
     {"spans": True},
 ]
@@ -71,7 +71,7 @@ def test_a_tree_has_one_derivation_and_comes_back_from_it(settings_of, trees: li
         assert restored == tree
 
 
-@pytest.mark.parametrize("settings_of", [{}, {"binarise": "left"}, {"horizontal": 0}, {"spans": True}])
+@pytest.mark.parametrize("settings_of", [{}, {"binarize": "left"}, {"horizontal": 0}, {"spans": True}])
 def test_derivations_are_as_many_as_trees(settings_of) -> None:
     """Different derivations give different trees, so that no tree is counted twice."""
     grammar = Grammar.of_trees(TREES, **settings_of)
@@ -340,10 +340,10 @@ def test_the_most_violated_tree_with_the_f1_cost_is_that_of_enumeration(rescale,
     )
     theta = rng.choice([0.1, 1.0, 3.0]) * rng.normal(size=numbers.count)  # many violations, or few
     gold = tuple(sorted(bound.problem.gold(0).tolist()))
-    right = labelled_spans(numbers, gold)
+    right = labeled_spans(numbers, gold)
     worst = 0.0
     for y in ys:
-        predicted = labelled_spans(numbers, y)
+        predicted = labeled_spans(numbers, y)
         both = right.total() + predicted.total()
         cost = 1 - 2 * (right & predicted).total() / both if both else 0.0
         margin = theta[list(gold)].sum() - theta[list(y)].sum()
@@ -396,7 +396,7 @@ def test_useless_symbols_are_listed_in_warnings() -> None:
 @pytest.mark.parametrize(
     ("given_", "message"),
     [
-        ({"binarise": "up"}, "unknown binarisation 'up'; (valid: right, left, head)"),
+        ({"binarize": "up"}, "unknown binarization 'up'; (valid: right, left, head)"),
         ({"terminals": "letters"}, "unknown kind of terminals 'letters'; did you mean 'words'? (valid: tags, words)"),
         ({"horizontal": -1}, "horizontal must be at least 0, and it is -1."),
         ({"vertical": 0}, "vertical must be at least 1, and it is 0."),

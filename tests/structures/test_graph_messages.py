@@ -22,7 +22,7 @@ from margrave.structures import FactorGraph
 from margrave.structures.factor_graph import LabelSets
 from margrave.testing.enumeration import Array, Outputs, numerical_gradient
 from tests.references.enumeration import trees
-from tests.references.graphs import SETS, Even, FastEven, cells_of, labellings, part_count, random_graph, scope_of
+from tests.references.graphs import SETS, Even, FastEven, cells_of, labelings, part_count, random_graph, scope_of
 
 seeds = st.integers(0, 2**32 - 1)
 schedules = pytest.mark.parametrize("schedule", ["sequential", "parallel", "residual"])
@@ -42,7 +42,7 @@ def problem_of(bound: _core.FactorGraphStructure, parts: int) -> _core.Problem:
 
 
 def outputs_of(graph: Factors) -> tuple[list[tuple[int, ...]], Outputs]:
-    every = list(labellings(graph, SETS))
+    every = list(labelings(graph, SETS))
     return [y for y, _ in every], Outputs(part_count(graph, SETS), [tuple(sorted(parts)) for _, parts in every])
 
 
@@ -61,10 +61,10 @@ def test_belief_propagation_is_exact_on_trees(schedule: str, style: str, seed: i
     assert bound.sweeps[0] > 0
     assert_allclose(value, expected, rtol=1e-10, atol=1e-10)
     assert_allclose(mu, marginals, atol=1e-9)
-    labelling, converged = bound.max_product(0, theta)
+    labeling, converged = bound.max_product(0, theta)
     assert converged
     assert_allclose(
-        outputs.values(theta)[outputs_of(graph)[0].index(tuple(labelling.tolist()))],
+        outputs.values(theta)[outputs_of(graph)[0].index(tuple(labeling.tolist()))],
         outputs.values(theta).max(),
         rtol=1e-12,
     )
@@ -173,7 +173,7 @@ def test_a_rule_of_the_user_has_the_answers_of_its_table(seed: int, n: int, forb
 ])  # fmt: skip
 def test_learning_with_a_rule_of_the_user_is_learning_with_its_table(inference: str, learner: str, loss: Any) -> None:
     rng = np.random.default_rng(0)
-    even = list(labellings(Factors(["two"] * 4, [(0,)], [FastEven(range(4))]), SETS))
+    even = list(labelings(Factors(["two"] * 4, [(0,)], [FastEven(range(4))]), SETS))
     allowed = [[SETS["two"][k] for k in y] for y, _ in even]
     gold = [allowed[k] for k in rng.integers(0, len(allowed), 6)]
     soft = [(v,) for v in range(4)] + [(0, 1), (1, 2), (2, 3)]
@@ -217,8 +217,8 @@ def check_exact(graph: Factors, labels: list[tuple[int, ...]], outputs: Outputs,
     assert_allclose(value, expected, rtol=1e-9, atol=1e-9)
     assert_allclose(mu, marginals, atol=1e-9)
     best = float(outputs.values(theta).max())
-    labelling, _ = bound.max_product(0, theta)
-    assert_allclose(outputs.values(theta)[labels.index(tuple(labelling.tolist()))], best, rtol=1e-9)
+    labeling, _ = bound.max_product(0, theta)
+    assert_allclose(outputs.values(theta)[labels.index(tuple(labeling.tolist()))], best, rtol=1e-9)
     found, y = problem.argmax(0, theta)
     assert_allclose(found, best, rtol=1e-9, atol=1e-9)
     assert bound.certified[0] == 1
@@ -365,7 +365,7 @@ def test_the_reweighted_bound_is_exact_on_trees(seed: int) -> None:
 
 
 def local_optimum(graph: Factors, theta: Array) -> float:
-    """The optimum of the relaxation, as a linear program over mixtures of labellings of each factor."""
+    """The optimum of the relaxation, as a linear program over mixtures of labelings of each factor."""
     kinds = graph.variables
     begin = np.concatenate([[0], np.cumsum([len(SETS[kind]) for kind in kinds])]).astype(int)
     columns = int(begin[-1])
@@ -390,7 +390,7 @@ def local_optimum(graph: Factors, theta: Array) -> float:
         blocks.append((scope, block))
     for rule in graph.hard:
         own = Factors(kinds, [], [rule])
-        blocks.append((list(range(len(kinds))), [(numbers, 0.0) for numbers, _ in labellings(own, SETS)]))
+        blocks.append((list(range(len(kinds))), [(numbers, 0.0) for numbers, _ in labelings(own, SETS)]))
     for scope, block in blocks:
         for j, v in enumerate(scope):
             for k in range(len(SETS[kinds[v]])):
@@ -410,7 +410,7 @@ def local_optimum(graph: Factors, theta: Array) -> float:
 @pytest.mark.parametrize("style", STYLES)
 @given(seed=seeds)
 @settings(max_examples=10, deadline=None)
-def test_the_relaxation_is_never_below_the_best_labelling(style: str, seed: int) -> None:
+def test_the_relaxation_is_never_below_the_best_labeling(style: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
     graph = random_graph(rng, style, SETS)
     _, outputs = outputs_of(graph)
@@ -565,7 +565,7 @@ def joined(bound: _core.FactorGraphStructure, matrices: list[Array]) -> _core.Pr
 
 
 @pytest.mark.parametrize("learner", ["sgd", BCFW(pairwise=False), "auto"])
-def test_learners_minimise_the_relaxed_hinge(learner: Any) -> None:
+def test_learners_minimize_the_relaxed_hinge(learner: Any) -> None:
     exact, relaxed = two_loops(np.random.default_rng(0), 8, "relaxed", iterations=2000)
     learner = learner_named(learner)
     solution = learner.solve(Objective(relaxed, Hinge(), C=0.1, tol=1e-2, max_iter=60))

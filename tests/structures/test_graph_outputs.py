@@ -14,7 +14,7 @@ from margrave.data import AtMostOne, Budget, Factor, Factors, Forbidden, Or, Rul
 from margrave.examples import Examples
 from margrave.structures import FactorGraph
 from margrave.structures.factor_graph import LabelSets
-from tests.references.graphs import SETS, Even, FastEven, labellings, random_rules
+from tests.references.graphs import SETS, Even, FastEven, labelings, random_rules
 
 every_inference = pytest.mark.parametrize("inference", ["exact", "bp", "relaxed", "lp"])
 
@@ -51,7 +51,7 @@ def test_rules_that_leave_nothing_together_are_named_and_all_of_them_are_needed(
         rules = [rule for rule in rules if not isinstance(rule, Even)]
 
     def leaves_something(some: list[Rule]) -> bool:
-        return any(True for _ in labellings(Factors(kinds, soft(len(kinds)), some), SETS))
+        return any(True for _ in labelings(Factors(kinds, soft(len(kinds)), some), SETS))
 
     graph = Factors(kinds, [*soft(len(kinds)), tuple(range(len(kinds)))], rules)
     if leaves_something(rules):

@@ -293,7 +293,7 @@ def test_all_examples_may_have_no_node() -> None:
     assert model.score(np.eye(3), [[], [], []]) == 1.0
 
 
-def test_the_f1_cost_of_nodes_can_be_minimised() -> None:
+def test_the_f1_cost_of_nodes_can_be_minimized() -> None:
     X, Y = np.eye(3), [["a"], ["b"], ["a", "b"]]
     model = HierarchicalMultiLabelClassifier(Hinge("f1"), C=10.0).fit(X, Y)
     assert model.predict(X) == Y

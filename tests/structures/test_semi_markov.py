@@ -1,4 +1,4 @@
-"""Labelled segmentations: longer enumerations, the chain and the hypergraph engine that they must equal, and tags."""
+"""Labeled segmentations: longer enumerations, the chain and the hypergraph engine that they must equal, and tags."""
 
 from itertools import pairwise
 

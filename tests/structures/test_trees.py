@@ -196,18 +196,18 @@ def test_what_does_not_fit_is_refused_in_one_sentence(name: str) -> None:
 
 # ---- labels ---------------------------------------------------------------------------------------------------------
 
-LABELLED = {
-    "non-projective": lambda **more: NonProjectiveTree(labelled=True, **more),
-    "projective": lambda **more: ProjectiveTree(labelled=True, **more),
-    "siblings": lambda **more: SecondOrderTree("siblings", labelled=True, **more),
-    "grandparents": lambda **more: SecondOrderTree("grandparents", labelled=True, **more),
+LABELED = {
+    "non-projective": lambda **more: NonProjectiveTree(labeled=True, **more),
+    "projective": lambda **more: ProjectiveTree(labeled=True, **more),
+    "siblings": lambda **more: SecondOrderTree("siblings", labeled=True, **more),
+    "grandparents": lambda **more: SecondOrderTree("grandparents", labeled=True, **more),
 }
 TREES = [[(2, "subject"), (0, "root"), (2, "object")], [(0, "root")]]
 
 
 @every
 def test_labels_are_learned_and_decoded(name: str) -> None:
-    structure = LABELLED[name]()
+    structure = LABELED[name]()
     outputs: Any = structure.learn(TREES)
     assert outputs.classes.tolist() == ["object", "root", "subject"]
     left = np.ones(10, dtype=bool)
@@ -242,8 +242,8 @@ def test_without_scores_of_labels_marginals_are_those_of_arcs(name: str) -> None
         arcs = some_arcs(rng, [n])
         plain = STRUCTURES[name](True).bind(NoOutputs(), Examples.of_sizes(arcs.count, arcs=arcs))
         count, arc_count = plain.parts(0), int(arcs.count[0])
-        outputs = LABELLED[name]().learn([[(0, k) for k in range(4)]])
-        bound = LABELLED[name]().bind(outputs, Examples.of_sizes(arcs.count, arcs=arcs))
+        outputs = LABELED[name]().learn([[(0, k) for k in range(4)]])
+        bound = LABELED[name]().bind(outputs, Examples.of_sizes(arcs.count, arcs=arcs))
         theta = size * rng.standard_normal(count)
         spread = np.concatenate([np.repeat(theta[:arc_count], 4), theta[arc_count:]])
         one, four = problem_of(plain), problem_of(bound)
@@ -253,7 +253,7 @@ def test_without_scores_of_labels_marginals_are_those_of_arcs(name: str) -> None
         assert_allclose(also[: 4 * arc_count].reshape(-1, 4).sum(axis=1), mu[:arc_count], rtol=1e-9)
         assert_allclose(also[4 * arc_count :], mu[arc_count:], rtol=1e-9)
         assert_allclose(four.argmax(0, spread)[0], one.argmax(0, theta)[0], rtol=1e-12)
-        best = four.kbest(0, spread, 4**3)  # the labellings of the best tree come first, and all score the same
+        best = four.kbest(0, spread, 4**3)  # the labelings of the best tree come first, and all score the same
         assert len({tuple(parts.tolist()) for _, parts in best}) == 4**3
         assert_allclose([v for v, _ in best], best[0][0], rtol=1e-9)
 
@@ -269,11 +269,11 @@ def problem_of(bound: _core.Structure) -> _core.Problem:
 @every
 @given(seed=seeds)
 @settings(max_examples=5, deadline=None)
-def test_the_k_best_labelled_trees_of_longer_sentences_are_in_order_and_distinct(name: str, seed: int) -> None:
+def test_the_k_best_labeled_trees_of_longer_sentences_are_in_order_and_distinct(name: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
     arcs = some_arcs(rng, [9], 0.4)
-    outputs = LABELLED[name]().learn([[(0, k) for k in range(3)]])
-    bound = LABELLED[name]().bind(outputs, Examples.of_sizes(arcs.count, arcs=arcs))
+    outputs = LABELED[name]().learn([[(0, k) for k in range(3)]])
+    bound = LABELED[name]().bind(outputs, Examples.of_sizes(arcs.count, arcs=arcs))
     problem = problem_of(bound)
     theta = rng.standard_normal(bound.parts(0))
     found = problem.kbest(0, theta, 300)
@@ -291,7 +291,7 @@ def test_the_k_best_labelled_trees_of_longer_sentences_are_in_order_and_distinct
 
 @every
 def test_labels_that_do_not_fit_are_refused_in_one_sentence(name: str) -> None:
-    structure: Any = LABELLED[name]()
+    structure: Any = LABELED[name]()
     outputs = structure.learn(TREES)
     arcs = Arcs([3, 1])
 
@@ -325,10 +325,10 @@ def test_labels_that_do_not_fit_are_refused_in_one_sentence(name: str) -> None:
             lambda: STRUCTURES[name](True).bind(
                 outputs, Examples.of_sizes(arcs.count, arcs=arcs, labels=ArcLabels([0], [0, 1], [0]))
             ),
-            "labels of arcs need labelled=True",
+            "labels of arcs need labeled=True",
         ),
-        (lambda: LABELLED[name](wrong_label=-1), "wrong_label must be finite and not negative"),
-        (lambda: LABELLED[name](single_root="yes"), "single_root must be True or False"),
+        (lambda: LABELED[name](wrong_label=-1), "wrong_label must be finite and not negative"),
+        (lambda: LABELED[name](single_root="yes"), "single_root must be True or False"),
     ):
         with pytest.raises(MargraveError, match=message):
             call()

@@ -139,7 +139,7 @@ def test_there_are_the_14_features_of_the_paper() -> None:
 
 
 def segmentations(n: int, longest: int, reach: int, i: int = 0) -> Iterator[list[Span]]:
-    """All sequences of source phrases in the order of the translation, in which only neighbours swap."""
+    """All sequences of source phrases in the order of the translation, in which only neighbors swap."""
     if i == n:
         yield []
         return

@@ -19,11 +19,11 @@ from margrave.translation.training import phrase_decoder
 from margrave.translation.tuning import HopeFearMIRA, MergedLists, Mert, PseudoReferences, tune
 
 NOUNS = {"maison": "house", "fleur": "flower", "porte": "door"}
-COLOURS = {"bleue": "blue", "verte": "green", "rouge": "red"}
+COLORS = {"bleue": "blue", "verte": "green", "rouge": "red"}
 # BLEU needs sentences of four words and more.
-X = [f"la {noun} {colour} est ici" for noun in NOUNS for colour in COLOURS]
+X = [f"la {noun} {color} est ici" for noun in NOUNS for color in COLORS]
 X += [f"une {noun} est ici" for noun in NOUNS]
-Y = [f"the {colour} {noun} is here" for noun in NOUNS.values() for colour in COLOURS.values()]
+Y = [f"the {color} {noun} is here" for noun in NOUNS.values() for color in COLORS.values()]
 Y += [f"a {noun} is here" for noun in NOUNS.values()]
 LINKS = ["0-0 1-2 2-1 3-3 4-4"] * 9 + ["0-0 1-1 2-2 3-3"] * 3
 SMALL: dict[str, Any] = {"rounds": 2, "k": 10, "folds": 3, "beam": 10}
@@ -69,7 +69,7 @@ def test_a_certificate_belongs_to_the_weights_that_are_kept(name: str, tmp_path:
 
 
 @pytest.mark.parametrize("tuning", ["none", "mert", "mira"])
-def test_weights_that_minimise_no_objective_have_no_certificate(tuning: str, tmp_path: Path) -> None:
+def test_weights_that_minimize_no_objective_have_no_certificate(tuning: str, tmp_path: Path) -> None:
     model = Translator(tuning, **SMALL).fit(X, Y, LINKS)
     model.save(tmp_path / "model")
     for each in (model, load(tmp_path / "model")):
@@ -249,8 +249,8 @@ def test_tuning_starts_from_given_weights_and_uses_a_given_language_model() -> N
 
 RULES = [f"[X] ||| {noun} ||| {NOUNS[noun]} ||| right=1" for noun in NOUNS]
 RULES += [f"[X] ||| {noun} ||| {NOUNS[noun]}s ||| wrong=1" for noun in NOUNS]
-RULES += [f"[X] ||| [X,1] {colour} ||| {COLOURS[colour]} [1] ||| right=1" for colour in COLOURS]
-RULES += [f"[X] ||| [X,1] {colour} ||| [1] {COLOURS[colour]} ||| wrong=1" for colour in COLOURS]
+RULES += [f"[X] ||| [X,1] {color} ||| {COLORS[color]} [1] ||| right=1" for color in COLORS]
+RULES += [f"[X] ||| [X,1] {color} ||| [1] {COLORS[color]} ||| wrong=1" for color in COLORS]
 RULES += ["[X] ||| la ||| the", "[X] ||| une ||| a", "[X] ||| est ici ||| is here ||| right=1"]
 
 

@@ -24,7 +24,7 @@ def scores(gold: Treebank, predicted: Trees) -> dict[str, float | None]:
     from margrave.metrics import attachment_report
 
     found = attachment_report(**_sides(gold, predicted))
-    return {name: getattr(found, name) for name in ("uas", "las", "whole_trees", "whole_labelled_trees")}
+    return {name: getattr(found, name) for name in ("uas", "las", "whole_trees", "whole_labeled_trees")}
 
 
 def report(gold: Treebank, predicted: Trees, known: Collection[str]) -> dict[str, Any]:
@@ -33,14 +33,14 @@ def report(gold: Treebank, predicted: Trees, known: Collection[str]) -> dict[str
 
     sides = _sides(gold, predicted)
     found = attachment_report(**sides)
-    labelled = found.las is not None
+    labeled = found.las is not None
     marks = punctuation(gold.forms)
     words = None
     if not all(all(of) for of in marks):
         scored = attachment_scores(**sides, ignore=marks)
         words = {"n_words": scored.words, "uas": scored.uas, "las": scored.las}
     universal = None
-    if labelled and predicted[1] is not None:
+    if labeled and predicted[1] is not None:
         rated = conll18_scores(gold.heads, predicted[0], gold.labels, predicted[1])
         universal = {"n_words": rated.words, "uas": rated.uas, "las": rated.las, "clas": rated.clas.f1}
     return {
@@ -52,20 +52,20 @@ def report(gold: Treebank, predicted: Trees, known: Collection[str]) -> dict[str
         "by_distance": {name: _counts(of) for name, of in found.by_distance.items()},
         "by_direction": {name: _counts(of) for name, of in found.by_direction.items()},
         "by_label": {name: _counts(of) for name, of in found.by_label.items()},
-        "unseen_labels": _unseen(gold, known) if labelled else {},
+        "unseen_labels": _unseen(gold, known) if labeled else {},
     }
 
 
 def comparison(gold: Treebank, first: Trees, second: Trees) -> dict[str, Any]:
     """The scores of another parser, how much better the first is, and whether that could be chance."""
-    from margrave.metrics import approximate_randomisation
+    from margrave.metrics import approximate_randomization
 
     one, other = _statistics(gold, first), _statistics(gold, second)
     columns = min(one.shape[1], other.shape[1])  # without labels, if only one of the parsers has some
     one, other = one[:, :columns], other[:, :columns]
     compared: dict[str, Any] = dict(scores(gold, second))
     for name, of in _intervals(one, other).items():
-        p = approximate_randomisation(one, other, _measures(columns)[name])
+        p = approximate_randomization(one, other, _measures(columns)[name])
         compared[f"{name}_difference"] = {"score": of.score, "low": of.low, "high": of.high, "p": p}
     return compared
 
@@ -92,7 +92,7 @@ def _sides(gold: Treebank, predicted: Trees) -> dict[str, Any]:
     """The arguments of the metrics: gold and predicted heads, and labels if both have some."""
     heads, labels = predicted
     sides = {"gold_heads": gold.heads, "predicted_heads": heads}
-    if labels is None or not gold.labelled:
+    if labels is None or not gold.labeled:
         return sides
     return {**sides, "gold_labels": gold.labels, "predicted_labels": labels}
 
@@ -140,7 +140,7 @@ def _score_table(found: Mapping[str, Any]) -> str:
     if of := found["conll18"]:
         texts = [f"{of['n_words']:,}", percent(of["uas"]), percent(of["las"])]
         lines.append(_row("CoNLL 2018", texts) + f"    CLAS {percent(of['clas'])}")
-    whole = [found["whole_trees"], *([found["whole_labelled_trees"]] if len(names) > 1 else [])]
+    whole = [found["whole_trees"], *([found["whole_labeled_trees"]] if len(names) > 1 else [])]
     lines.append(_row("exact match", ["", *map(percent, whole)]))
     return "\n".join(lines)
 

@@ -104,14 +104,14 @@ def draw(parser: "DependencyParser", data: str, bank: Treebank, plot: str, sente
         (tree,) = parser.predict(X)
         (probabilities,) = parser.predict_proba(X, [tree])
         gold = -1 not in bank.heads[k]
-        labelled = bool(parser.labels_)
+        labeled = bool(parser.labels_)
         return arc_diagram(
             bank.forms[k],
-            [head for head, _ in tree] if labelled else tree,
-            [label for _, label in tree] if labelled else None,
+            [head for head, _ in tree] if labeled else tree,
+            [label for _, label in tree] if labeled else None,
             tags=bank.table.slice(k, k + 1).column(1)[0] if bank.table.width > 1 else None,
             gold_heads=bank.heads[k] if gold else None,
-            gold_labels=bank.labels[k] if gold and labelled and bank.labelled else None,
+            gold_labels=bank.labels[k] if gold and labeled and bank.labeled else None,
             probabilities=[min(max(float(p), 0.0), 1.0) for p in probabilities],
         )
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from margrave import _core
     from margrave.datasets.opening import Block
 
-Labelled = tuple["_core.ColumnTable", list[list[str]]]  # sequences without their labels, and the labels
+Labeled = tuple["_core.ColumnTable", list[list[str]]]  # sequences without their labels, and the labels
 
 BLOCK = 1 << 18  # bytes that are predicted at once: enough to be worth a thread's while, and little memory
 
@@ -42,13 +42,13 @@ class SequenceReader(Protocol):
     def metadata(self) -> dict[str, Any]:
         """What a model keeps, besides the place of the label, which its templates know."""
 
-    def labelled(self, path: str, n_columns: int) -> Labelled:
+    def labeled(self, path: str, n_columns: int) -> Labeled:
         """The sequences of a file, which have so many columns besides the label."""
 
     def lines(self, path: str) -> Iterator[list[int]]:
         """For each sequence of a file, the numbers of the lines of its tokens."""
 
-    def unlabelled(self, path: str, n_columns: int, marginals: bool) -> tuple[str, Iterator[Callable[[], Batch]]]:
+    def unlabeled(self, path: str, n_columns: int, marginals: bool) -> tuple[str, Iterator[Callable[[], Batch]]]:
         """What is written first, and the sequences of a file, which may have labels. Batches are read when called."""
 
 
@@ -63,7 +63,7 @@ class ColumnReader:
     @classmethod
     def for_training(
         cls, path: str, separator: str | None, header: bool, label: str | None
-    ) -> tuple["ColumnReader", Labelled]:
+    ) -> tuple["ColumnReader", Labeled]:
         """How to read files like this one, of which `label` names a column, and its sequences with their labels."""
         plain = cls(separator, header=("",) if header else ())
         names, table = plain._read(path)
@@ -78,7 +78,7 @@ class ColumnReader:
         """What a model keeps, besides the place of the label, which its templates know."""
         return {"separator": self.separator, **({"header": list(self.header)} if self.header else {})}
 
-    def labelled(self, path: str, n_columns: int) -> Labelled:
+    def labeled(self, path: str, n_columns: int) -> Labeled:
         """Sequences with as many columns as the model was trained on, and their labels."""
         names, table = self._read(path)
         if names != self.header and table.width == n_columns + 1:
@@ -102,7 +102,7 @@ class ColumnReader:
             if filled and numbers:
                 yield numbers
 
-    def unlabelled(self, path: str, n_columns: int, marginals: bool) -> tuple[str, Iterator[Callable[[], Batch]]]:
+    def unlabeled(self, path: str, n_columns: int, marginals: bool) -> tuple[str, Iterator[Callable[[], Batch]]]:
         """The header, if files have one, and the sequences."""
         blocks = self._blocks(path, BLOCK)
         names, first = self._first(path, blocks)
@@ -164,7 +164,7 @@ class ColumnReader:
         """Every row with its label, and a blank line after every sequence."""
         return Batch(table, partial(table.lines, self.separator or " "))
 
-    def _split(self, table: "_core.ColumnTable") -> Labelled:
+    def _split(self, table: "_core.ColumnTable") -> Labeled:
         """The columns before and after the label, and the labels."""
         place = self.label_place % table.width
         return table.without_column(place), table.column(place)
@@ -230,7 +230,7 @@ class ConlluReader:
         """What a model keeps."""
         return {"format": "conllu", "label": self.label, "columns": list(self.columns)}
 
-    def labelled(self, path: str, n_columns: int) -> Labelled:
+    def labeled(self, path: str, n_columns: int) -> Labeled:
         """The columns of all sentences, and the labels, of which there are some."""
         for name, block in conllu.read_text(path, None):
             table = conllu.parse(name, block, [*self.columns, self.label]).table
@@ -250,7 +250,7 @@ class ConlluReader:
             if numbers:
                 yield numbers
 
-    def unlabelled(self, path: str, n_columns: int, marginals: bool) -> tuple[str, Iterator[Callable[[], Batch]]]:
+    def unlabeled(self, path: str, n_columns: int, marginals: bool) -> tuple[str, Iterator[Callable[[], Batch]]]:
         """The sentences of a file."""
         return "", (partial(self._batch, name, block) for name, block in conllu.read_text(path, BLOCK))
 

@@ -26,7 +26,7 @@ class Treebank:
     labels: list[list[str]]
 
     @property
-    def labelled(self) -> bool:
+    def labeled(self) -> bool:
         """Whether any word has a label."""
         return any(label != conllu.MISSING for labels in self.labels for label in labels)
 
@@ -40,9 +40,9 @@ class Treebank:
         columns = [self.table.column(k) for k in range(self.table.width)]
         return [list(zip(*of, strict=True)) for of in zip(*columns, strict=True)]
 
-    def trees(self, *, labelled: bool) -> list[list[Any]]:
+    def trees(self, *, labeled: bool) -> list[list[Any]]:
         """The heads, or pairs (head, label)."""
-        if not labelled:
+        if not labeled:
             return list(self.heads)
         return [list(zip(*of, strict=True)) for of in zip(self.heads, self.labels, strict=True)]
 

@@ -7,7 +7,7 @@ from margrave.data.constituents import Constituent, Tree
 from margrave.data.factors import Factor, Factors
 from margrave.data.forests import Forest, ForestEdge
 from margrave.data.graphs import Graph, LabeledGraph, image_graph
-from margrave.data.heads import crossing_words, is_projective, projectivise
+from margrave.data.heads import crossing_words, is_projective, projectivize
 from margrave.data.lattices import Edge, Lattice
 from margrave.data.letters import Letters
 from margrave.data.nbest import NBestList
@@ -58,6 +58,6 @@ __all__ = [
     "image_graph",
     "is_projective",
     "matched_pairs",
-    "projectivise",
+    "projectivize",
     "spans",
 ]

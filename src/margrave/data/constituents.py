@@ -87,7 +87,7 @@ class Tree:
         return [leaf.label for leaf in self.leaves()]
 
     def constituents(self) -> list[Constituent]:
-        """All labelled spans but those of tags, from the outside in and from left to right; a top node counts."""
+        """All labeled spans but those of tags, from the outside in and from left to right; a top node counts."""
         found: list[Constituent] = []
 
         def visit(tree: Tree, begin: int) -> int:

@@ -68,33 +68,33 @@ class LabeledGraph:
         return f"<LabeledGraph of {size}, {labels} labels>"
 
 
-def as_graphs(X: Any, neighbours: int = 4, window: int = 1) -> list[Graph]:
+def as_graphs(X: Any, neighbors: int = 4, window: int = 1) -> list[Graph]:
     """The graphs of all examples, whichever form they have.
 
     Parameters
     ----------
     X : a list of `Graph`; of tuples (nodes, edges) or (nodes, edges, edge features); of networkx graphs, whose nodes
         and edges may have an attribute "features"; or of images, arrays of two or three dimensions.
-    neighbours, window : as in `image_graph`.
+    neighbors, window : as in `image_graph`.
     """
     if isinstance(X, Graph) or hasattr(X, "is_directed") or not hasattr(X, "__len__") or isinstance(X, str | dict):
         raise MargraveError(f"X must be a list of graphs, not {type(X).__name__}.")
     graphs = []
     for i, x in enumerate(X):
         try:
-            graphs.append(_as_graph(x, neighbours, window))
+            graphs.append(_as_graph(x, neighbors, window))
         except MargraveError as error:
             raise MargraveError(f"example {i}: {error}") from None
     return graphs
 
 
-def _as_graph(x: Any, neighbours: int, window: int) -> Graph:
+def _as_graph(x: Any, neighbors: int, window: int) -> Graph:
     if isinstance(x, Graph):
         return x
     if hasattr(x, "is_directed") and hasattr(x, "nodes") and hasattr(x, "edges"):
         return networkx_graph(x)
     if isinstance(x, np.ndarray) and x.ndim in (2, 3):
-        return image_graph(x, neighbours=neighbours, window=window)
+        return image_graph(x, neighbors=neighbors, window=window)
     if isinstance(x, tuple | list) and len(x) in (2, 3):
         return Graph(*x)
     raise MargraveError(
@@ -129,13 +129,13 @@ def _described(data: Sequence[Any], what: str) -> Any:
     return found
 
 
-def image_graph(image: Any, *, neighbours: int = 4, window: int = 1) -> Graph:
-    """A grid of pixels. Edges have the attributes right, down and, with 8 neighbours, two for the diagonals.
+def image_graph(image: Any, *, neighbors: int = 4, window: int = 1) -> Graph:
+    """A grid of pixels. Edges have the attributes right, down and, with 8 neighbors, two for the diagonals.
 
     Parameters
     ----------
     image : an array (height, width) or (height, width, channels).
-    neighbours : 4, or 8 with diagonals.
+    neighbors : 4, or 8 with diagonals.
     window : the attributes of a pixel are the values in a square of this size around it (1, 3, 5, ...), with zeros
         outside of the image.
 
@@ -158,18 +158,18 @@ def image_graph(image: Any, *, neighbours: int = 4, window: int = 1) -> Graph:
     padded = np.pad(pixels, ((reach, reach), (reach, reach), (0, 0)))
     views = np.lib.stride_tricks.sliding_window_view(padded, (window, window), axis=(0, 1))
     nodes = views.reshape(height * width, channels * window * window)
-    edges, directions = grid_edges(height, width, neighbours)
+    edges, directions = grid_edges(height, width, neighbors)
     return Graph(nodes, edges, directions, (height, width))
 
 
 @lru_cache(maxsize=64)
-def grid_edges(height: int, width: int, neighbours: int) -> tuple[Edges, NDArray[np.float64]]:
+def grid_edges(height: int, width: int, neighbors: int) -> tuple[Edges, NDArray[np.float64]]:
     """The edges of a grid, and for each the direction as a row of zeros and a one."""
-    if neighbours not in (4, 8):
-        raise MargraveError(f"neighbours must be 4 or 8, and it is {quoted(neighbours)}.")
+    if neighbors not in (4, 8):
+        raise MargraveError(f"neighbors must be 4 or 8, and it is {quoted(neighbors)}.")
     number = np.arange(height * width).reshape(height, width)
     pairs = [(number[:, :-1], number[:, 1:]), (number[:-1], number[1:])]
-    if neighbours == 8:
+    if neighbors == 8:
         pairs += [(number[:-1, :-1], number[1:, 1:]), (number[:-1, 1:], number[1:, :-1])]
     edges = np.concatenate([np.stack([a.ravel(), b.ravel()], axis=1) for a, b in pairs])
     directions = np.repeat(np.eye(len(pairs)), [a.size for a, _ in pairs], axis=0)

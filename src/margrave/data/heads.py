@@ -44,7 +44,7 @@ def crossing_words(heads: Sequence[int]) -> list[int]:
     return _crossing(checked, _ancestors(checked)) if crosses.any() else []
 
 
-def projectivise(heads: Sequence[int]) -> list[int]:
+def projectivize(heads: Sequence[int]) -> list[int]:
     """Make a tree projective by lifting arcs, as Nivre and Nilsson (2005) do.
 
     As long as the tree is not projective, the deepest of the arcs at fault moves to the head of its head. The depth of
@@ -57,7 +57,7 @@ def projectivise(heads: Sequence[int]) -> list[int]:
     ----------
     heads : the head of every word.
 
-    >>> projectivise([3, 0, 2])
+    >>> projectivize([3, 0, 2])
     [2, 0, 2]
     """
     lifted = _checked(heads)

@@ -1,4 +1,4 @@
-"""Hard factors of factor graphs: rules that say which labellings of some variables are allowed (001, section 2.2).
+"""Hard factors of factor graphs: rules that say which labelings of some variables are allowed (001, section 2.2).
 
 A literal is a pair (variable, label), true if the variable has the label, or a triple (variable, label, False), true if
 it does not have it. The variables of a rule must be different.
@@ -26,7 +26,7 @@ class Rule:
     kind: ClassVar[int]  # the number of the rule in the core
 
     def literals(self) -> list[Literal]:
-        """Its literals; the label is None if the rule is about whole labellings."""
+        """Its literals; the label is None if the rule is about whole labelings."""
         raise MargraveError(f"the rule {type(self).__name__} does not say which variables it has.")
 
     def data(self) -> list[int]:
@@ -182,7 +182,7 @@ class OwnRule(Rule):
         raise MargraveError(f"the rule {type(self).__name__} defines neither allows nor maximum and sum.")
 
     def maximum(self, scores: Tables) -> tuple[float, list[int]]:
-        """The score of the best allowed labelling, and its labels; -inf if nothing is allowed."""
+        """The score of the best allowed labeling, and its labels; -inf if nothing is allowed."""
         best, found = -inf, [0] * len(scores)
         for labels in product(*(range(len(row)) for row in scores)):
             value = float(sum(row[k] for row, k in zip(scores, labels, strict=True)))
@@ -191,7 +191,7 @@ class OwnRule(Rule):
         return best, found
 
     def sum(self, scores: Tables) -> tuple[float, Tables]:
-        """The log of the sum of exp(score) over allowed labellings, and the marginals of the labels."""
+        """The log of the sum of exp(score) over allowed labelings, and the marginals of the labels."""
         top, _ = self.maximum(scores)
         totals = [np.zeros(len(row)) for row in scores]
         if top == -inf:

@@ -15,7 +15,7 @@ _PREFIXES = {"IOB1": "BI", "IOB2": "BI", "BIOES": "BIES"}
 
 
 class Span(NamedTuple):
-    """A labelled stretch of tokens, from `start` up to but not including `stop`."""
+    """A labeled stretch of tokens, from `start` up to but not including `stop`."""
 
     label: str
     start: int

@@ -3,7 +3,7 @@
 from margrave.datasets.alignments import read_fasta, read_pairs, write_aligned_fasta
 from margrave.datasets.alternatives import read_alternatives
 from margrave.datasets.brackets import read_brackets, write_brackets
-from margrave.datasets.builtin import load_digits, load_harbour, load_quay, load_town
+from margrave.datasets.builtin import load_digits, load_harbor, load_quay, load_town
 from margrave.datasets.columns import read_columns, write_columns
 from margrave.datasets.conllu import conllu_lines, read_conllu, read_conllx, write_conllu
 from margrave.datasets.forests import read_forests, write_forests
@@ -25,7 +25,7 @@ __all__ = [
     "conllu_lines",
     "from_plf",
     "load_digits",
-    "load_harbour",
+    "load_harbor",
     "load_quay",
     "load_town",
     "read_alternatives",

@@ -27,18 +27,18 @@ def load_town(part: Part) -> list[list[tuple[str, str, str]]]:
         return [[(word, pos, tag) for word, pos, tag in sentence] for sentence in read_columns(stream)]
 
 
-def load_harbour(part: Part) -> list[Sentence]:
-    """Load sentences about a harbour with their dependency trees.
+def load_harbor(part: Part) -> list[Sentence]:
+    """Load sentences about a harbor with their dependency trees.
 
     Parameters
     ----------
     part : which part of the data to load: "train", "dev" or "test".
 
-    >>> sentence = load_harbour("test")[0]
+    >>> sentence = load_harbor("test")[0]
     >>> [word.form for word in sentence.words][-3:], sentence.heads[-3:]
     (['Mrs', 'Quill', '.'], [5, 7, 5])
     """
-    with _opened("harbour", part, "conllu") as stream:
+    with _opened("harbor", part, "conllu") as stream:
         return list(read_conllu(stream))
 
 

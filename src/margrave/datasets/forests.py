@@ -22,7 +22,7 @@ from margrave.errors import DataError, MargraveError, quoted
 
 
 def read_forests(path: TextSource, encoding: str = "utf-8") -> Iterator[Forest]:
-    """Read forests from a file in cdec's JSON, one per line; gzip is recognised.
+    """Read forests from a file in cdec's JSON, one per line; gzip is recognized.
 
     Parameters
     ----------

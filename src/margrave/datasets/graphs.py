@@ -1,4 +1,4 @@
-"""Graphs with labelled nodes as JSON lines: one object per line, with nodes, edges and labels."""
+"""Graphs with labeled nodes as JSON lines: one object per line, with nodes, edges and labels."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,7 +15,7 @@ from margrave.errors import DataError, MargraveError, quoted
 _KEYS = ("nodes", "edges", "edge_features", "labels", "shape")
 
 
-def read_graphs(path: TextSource, *, neighbours: int = 4) -> Iterator[LabeledGraph]:
+def read_graphs(path: TextSource, *, neighbors: int = 4) -> Iterator[LabeledGraph]:
     """Read graphs from JSON lines.
 
     A line is an object with "nodes", the attributes of each node: a list of names, an object from names to numbers, or
@@ -26,7 +26,7 @@ def read_graphs(path: TextSource, *, neighbours: int = 4) -> Iterator[LabeledGra
     Parameters
     ----------
     path : a file (plain or gzip) or an open text stream.
-    neighbours : 4 or 8, for grids without edges.
+    neighbors : 4 or 8, for grids without edges.
 
     >>> from io import StringIO
     >>> lines = StringIO('{"nodes": [["red"], []], "edges": [[0, 1]], "labels": ["r", "b"]}')
@@ -38,7 +38,7 @@ def read_graphs(path: TextSource, *, neighbours: int = 4) -> Iterator[LabeledGra
         if not line.strip():
             continue
         try:
-            yield _graph(parse_json(line), neighbours)
+            yield _graph(parse_json(line), neighbors)
         except MargraveError as error:
             raise DataError(name, number, str(error)) from None
 
@@ -59,7 +59,7 @@ def graph_line(fields: Mapping[str, Any]) -> str:
     return json.dumps(dict(fields), ensure_ascii=False, allow_nan=False)
 
 
-def _graph(fields: Any, neighbours: int) -> LabeledGraph:
+def _graph(fields: Any, neighbors: int) -> LabeledGraph:
     if not isinstance(fields, dict):
         raise MargraveError('a graph is an object with "nodes" and "edges".')
     if not isinstance(fields.get("nodes"), list):
@@ -73,7 +73,7 @@ def _graph(fields: Any, neighbours: int) -> LabeledGraph:
         if shape[0] * shape[1] != len(fields["nodes"]):
             raise MargraveError(f'"shape" is {list(shape)}, but there are {len(fields["nodes"])} nodes.')
         if edges is None:
-            edges, directions = grid_edges(*shape, neighbours)
+            edges, directions = grid_edges(*shape, neighbors)
             of_edges = directions if of_edges is None else of_edges
     if edges is None:
         raise MargraveError('the list "edges" is missing, with pairs of nodes; it may be empty.')

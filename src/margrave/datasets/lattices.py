@@ -25,7 +25,7 @@ from margrave.errors import DataError, MargraveError, quoted
 
 
 def read_lattices(path: TextSource, encoding: str = "utf-8") -> Iterator[Lattice]:
-    """Read lattices from a file, one per line, in JSON or PLF; gzip is recognised.
+    """Read lattices from a file, one per line, in JSON or PLF; gzip is recognized.
 
     Parameters
     ----------

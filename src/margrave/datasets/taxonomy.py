@@ -1,4 +1,4 @@
-"""Classes of a taxonomy: examples whose label is a path such as 4/6/2, labelled texts, and the taxonomy itself.
+"""Classes of a taxonomy: examples whose label is a path such as 4/6/2, labeled texts, and the taxonomy itself.
 
 Several classes of one example are separated by `;`. A node is named by its whole path: 4/6/2 lies below 4/6, which lies
 below 4. Dots can be used instead of slashes (comp.sys.mac.hardware).

@@ -343,7 +343,7 @@ class StructuredEstimator(Estimator, StructuredModel, saved_as=""):
 
 
 def check_path(Cs: Any) -> list[float]:
-    """The values of a regularisation path; an error if there are none."""
+    """The values of a regularization path; an error if there are none."""
     if isinstance(Cs, str | bytes) or not isinstance(Cs, Iterable):
         raise MargraveError(f"Cs must be a list of numbers, and it is {Cs!r}.")
     values = [real("every C of Cs", C, "be positive and finite", lambda C: 0 < C < inf) for C in Cs]

@@ -71,7 +71,7 @@ class ConstituencyParser(ParsingModel, StructuredEstimator):
         """A grammar that prunes, and what it leaves of the training sentences."""
         blank = PCFG(
             terminals=self.terminals,
-            binarise="right" if self.grammar == "spans" else self.binarise,
+            binarize="right" if self.grammar == "spans" else self.binarize,
             horizontal=0,
             rare=self.rare,
             n_jobs=self.n_jobs,

@@ -8,7 +8,7 @@ import numpy as np
 
 from margrave.data import Arcs
 from margrave.data.classes import label_numbers
-from margrave.data.heads import crossing_words, projectivise
+from margrave.data.heads import crossing_words, projectivize
 from margrave.errors import MargraveError, setting
 from margrave.estimators.arc_labeler import ArcLabeler
 from margrave.estimators.base import StructuredEstimator
@@ -127,7 +127,7 @@ class DependencyParser(ParserModel, StructuredEstimator):
                 f"{len(crossing)} of {len(trees)} trees have crossing arcs, the first is example {crossing[0]}: use ",
                 setting(projective=False),
                 ", or ",
-                setting(crossing=("projectivise", "drop")),
+                setting(crossing=("projectivize", "drop")),
                 ".",
             )
         if self.crossing == "drop":
@@ -139,7 +139,7 @@ class DependencyParser(ParserModel, StructuredEstimator):
             kept = [i for i in every if i not in dropped]
             return [trees[i] for i in kept], kept
         for i in crossing:
-            trees[i] = projectivise(trees[i])
+            trees[i] = projectivize(trees[i])
         return trees, every
 
     def _pruned(self, examples: Examples, projective: bool) -> tuple[Examples, dict[str, Any]]:

@@ -1,7 +1,7 @@
 """Attributes of the parts of dependency trees, from templates over the columns of their words.
 
 A template consists of terms joined by `|`. A term is a column, counted from 0, of one of the words of a part, with an
-offset to a neighbouring word and a function if needed:
+offset to a neighboring word and a function if needed:
 
     h[0]        column 0 of the head
     w[1]        column 1 of the word
@@ -20,7 +20,7 @@ The other terms are:
                 child, also the direction from it to the head
     label       the label of the arc
 
-A template with `s` is about neighbouring children of a head, one with `c` about any two children of a head, one with
+A template with `s` is about neighboring children of a head, one with `c` about any two children of a head, one with
 `g` about a head and its head, one with `label` about an arc with its label, and every other template about an arc. The
 attribute is the template, `=`, and the values joined by `|`; if a term has several values, there are several
 attributes, and there is none if a function has no value. The root has the value ROOT in every column. Before the root

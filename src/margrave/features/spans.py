@@ -1,7 +1,7 @@
-"""Attributes of the labelled spans and splits of constituent trees, from templates over the columns of their words.
+"""Attributes of the labeled spans and splits of constituent trees, from templates over the columns of their words.
 
 A template consists of terms joined by `|`. A term is a column, counted from 0, of one of the words around a span, with
-an offset to a neighbouring word and a function if needed:
+an offset to a neighboring word and a function if needed:
 
     first[0]      column 0 of the first word of the span
     last[1]       column 1 of its last word
@@ -38,7 +38,7 @@ _TERM = re.compile(r"(first|last|before|after|split|inside)\[(0|[1-9][0-9]{0,3})
 
 
 class SpanTemplates(ColumnTemplates):
-    """Templates for labelled spans and splits.
+    """Templates for labeled spans and splits.
 
     Parameters
     ----------

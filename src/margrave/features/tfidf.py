@@ -1,4 +1,4 @@
-"""Tf-idf vectors of texts, normalised to length 1 (scikit-learn's TfidfVectorizer)."""
+"""Tf-idf vectors of texts, normalized to length 1 (scikit-learn's TfidfVectorizer)."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self

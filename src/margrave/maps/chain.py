@@ -133,7 +133,7 @@ class ChainMap(FeatureMap[ChainRows, _core.ChainStructure]):
     def map(self, rows: ChainRows, bound: _core.ChainStructure, *, training: bool = False) -> _core.Features:
         """The core's map of these sequences."""
         if not self.learned:
-            raise MargraveError("features are learned from labelled sequences, and there are no labels.")
+            raise MargraveError("features are learned from labeled sequences, and there are no labels.")
         if not isinstance(bound, _core.ChainStructure):
             raise MargraveError("features of chains need a chain, and this is another structure.")
         if self.edges is not None:

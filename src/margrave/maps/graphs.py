@@ -106,7 +106,7 @@ class GraphMap(FeatureMap[GraphRows, _core.FactorGraphStructure]):
     def map(self, rows: GraphRows, bound: _core.FactorGraphStructure, *, training: bool = False) -> _core.FactorMap:
         """The core's map of these rows."""
         if not self.learned:
-            raise MargraveError("features are learned from labelled examples, and there are no labels.")
+            raise MargraveError("features are learned from labeled examples, and there are no labels.")
         labels, column = self.labels, self._columns(self.labels)
         groups = [
             (self._attributes(self.nodes), labels, np.arange(labels, dtype=np.int32), rows.nodes, False),

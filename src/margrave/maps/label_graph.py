@@ -66,7 +66,7 @@ class LabelGraphMap(FeatureMap[_core.Tokens, _core.FactorGraphStructure]):
     def map(self, rows: _core.Tokens, bound: _core.FactorGraphStructure, *, training: bool = False) -> _core.FactorMap:
         """The core's map of these rows."""
         if not self.learned:
-            raise MargraveError("features are learned from labelled examples, and there are no labels.")
+            raise MargraveError("features are learned from labeled examples, and there are no labels.")
         present, cases = np.array([-1, 0], dtype=np.int32), np.arange(4, dtype=np.int32)
         of_edges = rows if self.pair_attributes else _constant(rows)
         groups: list[Any] = [(self.attributes, 1, present, rows, True)] * self.labels

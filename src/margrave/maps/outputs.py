@@ -210,7 +210,7 @@ def class_ancestors(
 
 
 def class_words(descriptions: Mapping[Any, str], classes: Sequence[Any]) -> OutputMatrix:
-    """The tf-idf vector of each class's description, normalised to length 1; idf is computed from the descriptions.
+    """The tf-idf vector of each class's description, normalized to length 1; idf is computed from the descriptions.
 
     Words that occur in all descriptions do not distinguish the classes and are left out.
     """

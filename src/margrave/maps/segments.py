@@ -1,4 +1,4 @@
-"""The feature map of labelled segmentations.
+"""The feature map of labeled segmentations.
 
 Tokens have attributes as in chains, with one weight per attribute and tag: a segment scores the sum of the scores of
 its tokens under the tags that it gives them. Segments may have attributes of their own, with one weight per attribute
@@ -41,7 +41,7 @@ class SegmentRows:
 
 @dataclass
 class SegmentMap(FeatureMap[SegmentRows, _core.SemiMarkovStructure]):
-    """The features of labelled segmentations.
+    """The features of labeled segmentations.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ class SegmentMap(FeatureMap[SegmentRows, _core.SemiMarkovStructure]):
     def map(self, rows: SegmentRows, bound: _core.SemiMarkovStructure, *, training: bool = False) -> _core.Features:
         """The core's map of these sequences."""
         if not self.learned:
-            raise MargraveError("features are learned from labelled sequences, and there are no labels.")
+            raise MargraveError("features are learned from labeled sequences, and there are no labels.")
         if not isinstance(bound, _core.SemiMarkovStructure):
             raise MargraveError("features of segments need segmentations, and this is another structure.")
         self.tokens.check_width(bound.columns)

@@ -1,6 +1,6 @@
 """Features of constituent trees with a kernel on nodes (003, section 4.5.1), and one weight per rule.
 
-The score of a labelled span is a sum of kernels of its attributes with those of support spans, which are the distinct
+The score of a labeled span is a sum of kernels of its attributes with those of support spans, which are the distinct
 spans of the training sentences; a model stores those with a nonzero coefficient.
 """
 

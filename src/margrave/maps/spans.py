@@ -1,4 +1,4 @@
-"""Features of constituent trees: one weight per rule, and hashed attributes of labelled spans and splits."""
+"""Features of constituent trees: one weight per rule, and hashed attributes of labeled spans and splits."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

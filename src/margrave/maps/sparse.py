@@ -61,7 +61,7 @@ class SparseMap(FeatureMap[_core.Tokens, _core.Structure]):
     def map(self, rows: _core.Tokens, bound: _core.Structure, *, training: bool = False) -> _core.Features:
         """The core's map of these rows, one per part."""
         if not self.learned:
-            raise MargraveError("features are learned from labelled examples, and there are no labels.")
+            raise MargraveError("features are learned from labeled examples, and there are no labels.")
         return _core.sparse_parts(self.size, rows, bound.choices, bound.repeats)
 
     def top(self, w: Weights, columns: Sequence[Any], n: int) -> dict[Any, Ranked]:

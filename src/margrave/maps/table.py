@@ -140,7 +140,7 @@ class FeatureTable(FeatureMap[_core.Tokens, _core.Structure]):
         """Refuse a table that was learned for other columns, or whose parts are inconsistent."""
         pairs = self.weighted
         if pairs is None:
-            raise MargraveError("features are learned from labelled examples, and there are no labels.")
+            raise MargraveError("features are learned from labeled examples, and there are no labels.")
         if pairs.labels != width or pairs.attributes != self.height:
             raise MargraveError(
                 f"the features were learned for {pairs.attributes} attributes and {pairs.labels} columns, and "

@@ -21,7 +21,7 @@ from margrave.metrics.attachment import (
 from margrave.metrics.brackets import BracketScores, bracket_scores, f1_of_counts, mcnemar
 from margrave.metrics.counting import Counts
 from margrave.metrics.labels import LabelScores, hierarchical_scores, label_scores
-from margrave.metrics.significance import Interval, approximate_randomisation, bootstrap_interval
+from margrave.metrics.significance import Interval, approximate_randomization, bootstrap_interval
 from margrave.metrics.spans import SpanCounts, SpanScores, span_scores
 from margrave.metrics.translation import (
     BleuStatistics,
@@ -48,7 +48,7 @@ __all__ = [
     "SpanScores",
     "TreeScores",
     "UniversalScores",
-    "approximate_randomisation",
+    "approximate_randomization",
     "attachment_report",
     "attachment_scores",
     "attachment_statistics",

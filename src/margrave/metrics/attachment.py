@@ -52,7 +52,7 @@ class AttachmentReport(AttachmentScores):
     ----------
     sentences : the number of sentences.
     whole_trees : the fraction of sentences in which the heads of all words that count are right.
-    whole_labelled_trees : the same with labels; None without labels.
+    whole_labeled_trees : the same with labels; None without labels.
     by_distance : counts by the distance between word and head: "root" for words on the root, "1", "2", "3-6", "7+".
     by_direction : counts of words on the "root", before their heads ("left" arcs) and behind them ("right" arcs).
     by_label : counts by label, in alphabetical order; empty without labels.
@@ -60,7 +60,7 @@ class AttachmentReport(AttachmentScores):
 
     sentences: int
     whole_trees: float
-    whole_labelled_trees: float | None
+    whole_labeled_trees: float | None
     by_distance: Mapping[str, Counts]
     by_direction: Mapping[str, Counts]
     by_label: Mapping[str, Counts]
@@ -87,7 +87,7 @@ def attachment_scores(
     predicted_labels: Labels | None = None,
     ignore: Collection[Collection[bool]] | None = None,
 ) -> AttachmentScores:
-    """Compute the unlabelled and the labelled attachment score over the words of all sentences.
+    """Compute the unlabeled and the labeled attachment score over the words of all sentences.
 
     With `ignore=punctuation(forms)` these are the scores of eval.pl, the scorer of CoNLL-X; without `ignore` they are
     those of its option -p.
@@ -95,7 +95,7 @@ def attachment_scores(
     Parameters
     ----------
     gold_heads, predicted_heads : the right and the predicted head of every word of each sentence.
-    gold_labels, predicted_labels : the right and the predicted label of every arc; None for the unlabelled score alone.
+    gold_labels, predicted_labels : the right and the predicted label of every arc; None for the unlabeled score alone.
     ignore : for each sentence, True for every word that does not count, such as punctuation.
 
     >>> attachment_scores([[2, 0, 2]], [[2, 0, 1]], [["det", "root", "obj"]], [["nmod", "root", "obj"]])
@@ -120,7 +120,7 @@ def attachment_report(
     Parameters
     ----------
     gold_heads, predicted_heads : the right and the predicted head of every word of each sentence.
-    gold_labels, predicted_labels : the right and the predicted label of every arc; None for unlabelled scores alone.
+    gold_labels, predicted_labels : the right and the predicted label of every arc; None for unlabeled scores alone.
     ignore : for each sentence, True for every word that does not count, such as punctuation.
 
     >>> report = attachment_report([[2, 0, 2]], [[2, 0, 1]], [["det", "root", "obj"]], [["nmod", "root", "obj"]])
@@ -135,17 +135,17 @@ def attachment_report(
         for words in _sentences(gold_heads, predicted_heads, gold_labels, predicted_labels, ignore)
     ]
     words = [word for sentence in sentences for word in sentence]
-    labelled = scores.las is not None
+    labeled = scores.las is not None
     attached = [all(word.attached for word in sentence) for sentence in sentences]
     whole = [all(word.right for word in sentence) for sentence in sentences]
-    by_label = _counts(((w.gold_label, w.predicted_label, w.right) for w in words), ()) if labelled else {}
+    by_label = _counts(((w.gold_label, w.predicted_label, w.right) for w in words), ()) if labeled else {}
     return AttachmentReport(
         scores.words,
         scores.uas,
         scores.las,
         len(sentences),
         sum(attached) / len(sentences),
-        sum(whole) / len(sentences) if labelled else None,
+        sum(whole) / len(sentences) if labeled else None,
         _counts(((_distance(w.id, w.gold), _distance(w.id, w.predicted), w.attached) for w in words), _BINS),
         _counts(((_direction(w.id, w.gold), _direction(w.id, w.predicted), w.attached) for w in words), _DIRECTIONS),
         dict(sorted(by_label.items())),
@@ -216,13 +216,13 @@ def attachment_statistics(
 ) -> NDArray[np.int64]:
     """Count for each sentence its words, those with the right head, and, given labels, those with both right.
 
-    `bootstrap_interval` and `approximate_randomisation` take these numbers, together with `uas_of_statistics` or
+    `bootstrap_interval` and `approximate_randomization` take these numbers, together with `uas_of_statistics` or
     `las_of_statistics`.
 
     Parameters
     ----------
     gold_heads, predicted_heads : the right and the predicted head of every word of each sentence.
-    gold_labels, predicted_labels : the right and the predicted label of every arc; None for unlabelled scores alone.
+    gold_labels, predicted_labels : the right and the predicted label of every arc; None for unlabeled scores alone.
     ignore : for each sentence, True for every word that does not count, such as punctuation.
 
     >>> attachment_statistics([[2, 0], [0]], [[2, 0], [1]]).tolist()
@@ -297,7 +297,7 @@ def _sentences(
     """The words of each sentence, after a check that everything has the same length. Words without labels have ''."""
     side_by_side(gold_heads, predicted_heads, "gold_heads", "predicted_heads")
     if (gold_labels is None) != (predicted_labels is None):
-        raise MargraveError("labelled attachment needs both gold_labels and predicted_labels.")
+        raise MargraveError("labeled attachment needs both gold_labels and predicted_labels.")
     if gold_labels is not None and predicted_labels is not None:
         side_by_side(gold_heads, gold_labels, "gold_heads", "gold_labels")
         side_by_side(gold_labels, predicted_labels, "gold_labels", "predicted_labels")

@@ -1,4 +1,4 @@
-"""Scores of constituent trees: labelled bracketing as evalb counts it, exact match, tags, and crossing brackets."""
+"""Scores of constituent trees: labeled bracketing as evalb counts it, exact match, tags, and crossing brackets."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ SAME = {"PRT": "ADVP"}
 
 @dataclass(frozen=True)
 class BracketScores(Counts):
-    """Counts of labelled brackets with their ratios; per tree in the arrays.
+    """Counts of labeled brackets with their ratios; per tree in the arrays.
 
     A tree is an exact match if its brackets are the gold ones. A predicted bracket crosses if a gold bracket overlaps
     it and neither contains the other.
@@ -69,7 +69,7 @@ def f1_of_counts(sums: NDArray[np.float64]) -> NDArray[np.float64]:
 def bracket_scores(
     gold: Sequence[Any], predicted: Sequence[Any], punctuation: Sequence[str] | frozenset[str] = PUNCTUATION
 ) -> BracketScores:
-    """Score trees by labelled brackets, as evalb does.
+    """Score trees by labeled brackets, as evalb does.
 
     Brackets are constituents without words whose gold tag is punctuation. The top node, tags, function tags and traces
     do not count, and neither do brackets over punctuation alone. PRT counts as ADVP.
@@ -145,7 +145,7 @@ def mcnemar(first: Sequence[bool] | NDArray[Any], second: Sequence[bool] | NDArr
 
 
 def brackets(tree: Tree, kept: Sequence[bool]) -> Counter[Constituent]:
-    """The labelled brackets of a tree over the words that are kept."""
+    """The labeled brackets of a tree over the words that are kept."""
     place = np.concatenate([[0], np.cumsum(kept)]).tolist()
     found = Counter(
         Constituent(SAME.get(label, label), place[begin], place[end])

@@ -1,6 +1,6 @@
 """How sure scores are: the significance of the difference between two systems, and confidence intervals.
 
-The test is approximate randomisation (Riezler and Maxwell 2005), and the intervals are percentiles of the bootstrap
+The test is approximate randomization (Riezler and Maxwell 2005), and the intervals are percentiles of the bootstrap
 (Efron and Tibshirani 1993, chapter 13).
 """
 
@@ -20,7 +20,7 @@ _ROUNDING = 1e-10
 _AT_A_TIME = 4_000_000
 
 
-def approximate_randomisation(
+def approximate_randomization(
     first: NDArray[Any] | Sequence[Any],
     second: NDArray[Any] | Sequence[Any],
     score: Callable[[Any], Any],
@@ -44,7 +44,7 @@ def approximate_randomisation(
     seed : the seed of the random numbers.
 
     >>> wins, losses = np.ones((6, 1)), np.zeros((6, 1))
-    >>> approximate_randomisation(wins, losses, lambda sums: sums[..., 0]) == 2 / 2**6
+    >>> approximate_randomization(wins, losses, lambda sums: sums[..., 0]) == 2 / 2**6
     True
     """
     trials = whole("trials", trials, 1, 10**12)
@@ -92,7 +92,7 @@ def bootstrap_interval(
 
     Each trial draws as many segments as there are, with replacement. The interval lies between percentiles of the
     trials' scores. For a difference, the same segments are drawn for both systems (a paired bootstrap). Such an
-    interval tells how large the difference is; `approximate_randomisation` tests whether it could be chance.
+    interval tells how large the difference is; `approximate_randomization` tests whether it could be chance.
 
     Parameters
     ----------

@@ -58,8 +58,8 @@ def substitution_diagram(
             if len(letters) <= 24:
                 for i, j in np.ndindex(table.shape):
                     value = float(table[i, j])
-                    colour = "w" if abs(value) > 0.6 * most else _INK
-                    axes.text(j, i, str(round(value)), ha="center", va="center", fontsize=6, color=colour)
+                    color = "w" if abs(value) > 0.6 * most else _INK
+                    axes.text(j, i, str(round(value)), ha="center", va="center", fontsize=6, color=color)
         figure.colorbar(image, ax=list(panels), shrink=0.8, label="score")
     return figure
 

@@ -11,7 +11,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from margrave.errors import MargraveError, quoted
-from margrave.plots.canvas import FAINT, LABEL, MARGIN, RIGHT, TAG, WORD, WRONG, Canvas, confidence_colours, short
+from margrave.plots.canvas import FAINT, LABEL, MARGIN, RIGHT, TAG, WORD, WRONG, Canvas, confidence_colors, short
 from margrave.plots.saving import require_matplotlib
 
 if TYPE_CHECKING:
@@ -32,11 +32,11 @@ class _Arc:
     head: int
     word: int
     label: str
-    colour: Any
-    label_colour: str
+    color: Any
+    label_color: str
     dashed: bool
     level: int = 0
-    places: dict[int, float] = field(default_factory=dict)  # of its ends, relative to the centres of the words
+    places: dict[int, float] = field(default_factory=dict)  # of its ends, relative to the centers of the words
 
     @property
     def ends(self) -> tuple[int, int]:
@@ -58,7 +58,7 @@ def arc_diagram(
     """Draw a dependency tree as arcs above its words, or a predicted tree below and the gold tree above the words.
 
     Arcs of a prediction with another head than the gold tree, and the gold arcs that it misses, are dashed and red; so
-    are labels that differ. If there are probabilities, the colours of predicted arcs show them instead.
+    are labels that differ. If there are probabilities, the colors of predicted arcs show them instead.
 
     Parameters
     ----------
@@ -127,18 +127,18 @@ def _arcs(
     other_labels: Sequence[str] | None,
     probabilities: Sequence[float] | None,
 ) -> list[_Arc]:
-    """The arcs of a tree, with the colours that its comparison with another tree gives them."""
-    colours = None if probabilities is None else confidence_colours()
+    """The arcs of a tree, with the colors that its comparison with another tree gives them."""
+    colors = None if probabilities is None else confidence_colors()
     arcs = []
     for at, head in enumerate(heads):
         attached = other_heads is None or other_heads[at] == head
-        labelled = labels is None or other_labels is None or other_labels[at] == labels[at]
-        colour = RIGHT if attached else WRONG
-        if colours is not None and probabilities is not None:
-            colour = colours(float(probabilities[at]))
-        label_colour = RIGHT if attached and labelled else WRONG
+        labeled = labels is None or other_labels is None or other_labels[at] == labels[at]
+        color = RIGHT if attached else WRONG
+        if colors is not None and probabilities is not None:
+            color = colors(float(probabilities[at]))
+        label_color = RIGHT if attached and labeled else WRONG
         label = short("root" if head == 0 else "") if labels is None else short(labels[at])
-        arcs.append(_Arc(int(head) - 1, at, label, colour, label_colour, not attached))
+        arcs.append(_Arc(int(head) - 1, at, label, color, label_color, not attached))
     return arcs
 
 
@@ -162,19 +162,19 @@ class _Picture(Canvas):
             for arc in tree:
                 if arc.head < 0:
                     widths[arc.word] = max(widths[arc.word], self.width(arc.label, LABEL))
-        centres = self.centres(widths, trees)
+        centers = self.centers(widths, trees)
         height = WORD + (TAG + 4 if self.tags else 0)
         left = -MARGIN - (12 if below is not None else 0)
-        right = centres[-1] + widths[-1] / 2 + MARGIN
-        top = self.tree(above, centres, _BASE + WORD / 2, 1)
+        right = centers[-1] + widths[-1] / 2 + MARGIN
+        top = self.tree(above, centers, _BASE + WORD / 2, 1)
         bottom = WORD / 2 - height
-        for centre, word in zip(centres, self.words, strict=True):
-            self.text(centre, 0, word, WORD)
-        for centre, tag in zip(centres, self.tags, strict=False):
-            self.text(centre, -WORD / 2 - 3 - TAG / 2, tag, TAG, FAINT)
+        for center, word in zip(centers, self.words, strict=True):
+            self.text(center, 0, word, WORD)
+        for center, tag in zip(centers, self.tags, strict=False):
+            self.text(center, -WORD / 2 - 3 - TAG / 2, tag, TAG, FAINT)
         if below is not None:
             start = bottom - _BASE - 2
-            bottom = self.tree(below, centres, start, -1)
+            bottom = self.tree(below, centers, start, -1)
             for name, y in (("gold", (_BASE + WORD / 2 + top) / 2), ("predicted", (start + bottom) / 2)):
                 self.text(left + 10, y, name, LABEL, FAINT, rotation=90)
         if self.title:
@@ -186,40 +186,40 @@ class _Picture(Canvas):
             right = max(right, self.legend(left + MARGIN, bottom + 5, below is not None, confident) + MARGIN)
         self.resize(left, right, bottom - 8, top + 8)
 
-    def centres(self, widths: list[float], trees: list[list[_Arc]]) -> list[float]:
-        """The centre of every word, so that words do not touch and every label fits on its arc."""
+    def centers(self, widths: list[float], trees: list[list[_Arc]]) -> list[float]:
+        """The center of every word, so that words do not touch and every label fits on its arc."""
         gaps = [_GAP] * len(widths)
 
         def positions() -> list[float]:
             steps = [(a + b) / 2 + gap for a, b, gap in zip(widths, widths[1:], gaps, strict=False)]
             return list(accumulate(steps, initial=widths[0] / 2))
 
-        centres = positions()
+        centers = positions()
         arcs = [arc for tree in trees for arc in tree if arc.head >= 0]
         for arc in sorted(arcs, key=lambda arc: arc.ends[1] - arc.ends[0]):
             left, right = arc.ends
-            length = centres[right] + arc.places[right] - centres[left] - arc.places[left]
+            length = centers[right] + arc.places[right] - centers[left] - arc.places[left]
             lacking = self.width(arc.label, LABEL) + 2 * _CORNER + 2 - length
             if lacking > 0:
                 gaps[left] += lacking
-                centres = positions()
-        return centres
+                centers = positions()
+        return centers
 
-    def tree(self, arcs: list[_Arc], centres: list[float], start: float, up: int) -> float:
+    def tree(self, arcs: list[_Arc], centers: list[float], start: float, up: int) -> float:
         """Draws the arcs of a tree upwards or downwards (up = -1), and returns how far they reach."""
 
         def height(arc: _Arc) -> float:
             return start + up * _LEVEL * arc.level
 
-        legs = [(centres[at] + x, arc) for arc in arcs for at, x in arc.places.items()]
+        legs = [(centers[at] + x, arc) for arc in arcs for at, x in arc.places.items()]
         for arc in arcs:
             y = height(arc)
-            tip = centres[arc.word] + arc.places[arc.word]
+            tip = centers[arc.word] + arc.places[arc.word]
             if arc.head < 0:
                 self.line([(tip, y), (tip, start)], arc)
-                self.text(tip, y + up * (LABEL / 2 + 1), arc.label, LABEL, arc.label_colour, boxed=True)
+                self.text(tip, y + up * (LABEL / 2 + 1), arc.label, LABEL, arc.label_color, boxed=True)
             else:
-                tail = centres[arc.head] + arc.places[arc.head]
+                tail = centers[arc.head] + arc.places[arc.head]
                 corner = min(_CORNER, abs(tip - tail) / 2) * (1 if tip > tail else -1)
                 inside = y - up * _CORNER
                 self.line(
@@ -231,7 +231,7 @@ class _Picture(Canvas):
                 crossing = [x for x, other in legs if other.level > arc.level or other.head < 0]
                 self.text(
                     _free_place(min(tail, tip), max(tail, tip), room, crossing), y, arc.label, LABEL,
-                    arc.label_colour, boxed=True,
+                    arc.label_color, boxed=True,
                 )  # fmt: skip
             self.arrow(tip, start, up, arc)
         ends = [height(arc) + up * (LABEL + 3 if arc.head < 0 else LABEL / 2) for arc in arcs]
@@ -246,7 +246,7 @@ class _Picture(Canvas):
         codes = [Path.MOVETO, *([to] if len(points) == 2 else [to, curve, curve, to, curve, curve, to])]
         style = "--" if arc.dashed else "-"
         self.axes.add_patch(
-            PathPatch(Path(points, codes), fill=False, edgecolor=arc.colour, linewidth=_LINE, linestyle=style, zorder=1)
+            PathPatch(Path(points, codes), fill=False, edgecolor=arc.color, linewidth=_LINE, linestyle=style, zorder=1)
         )
 
     def arrow(self, x: float, y: float, up: int, arc: _Arc) -> None:
@@ -255,16 +255,16 @@ class _Picture(Canvas):
 
         tip = y - up * 4.0
         corners = [(x, tip), (x - 2.2, y + up * 1.5), (x + 2.2, y + up * 1.5)]
-        self.axes.add_patch(Polygon(corners, facecolor=arc.colour, edgecolor="none", zorder=2))
+        self.axes.add_patch(Polygon(corners, facecolor=arc.color, edgecolor="none", zorder=2))
 
     def legend(self, x: float, y: float, compared: bool, confident: bool) -> float:
-        """What colours and lines mean; returns where it ends."""
+        """What colors and lines mean; returns where it ends."""
         if confident:
             x = self.confidence_bar(x, y)
         if compared:
             entries = [("right", RIGHT, False), ("wrong head", WRONG, True)]
-            for name, colour, dashed in entries:
-                arc = _Arc(0, 0, "", FAINT if confident else colour, "", dashed)
+            for name, color, dashed in entries:
+                arc = _Arc(0, 0, "", FAINT if confident else color, "", dashed)
                 self.line([(x, y), (x + 22, y)], arc)
                 x = self.note(x + 27, y, name) + 10
             x = self.note(x, y, "label", WRONG) + 2

@@ -18,12 +18,12 @@ def short(text: str) -> str:
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
-def confidence_colours() -> Callable[[float], Any]:
-    """Colours of probabilities, from orange (0) to dark blue (1), all of them dark enough for thin lines."""
+def confidence_colors() -> Callable[[float], Any]:
+    """Colors of probabilities, from orange (0) to dark blue (1), all of them dark enough for thin lines."""
     from matplotlib.colors import LinearSegmentedColormap
 
-    colours: Callable[[float], Any] = LinearSegmentedColormap.from_list("confidence", ["#ff8c00", "#1f9e89", "#10218b"])
-    return colours
+    colors: Callable[[float], Any] = LinearSegmentedColormap.from_list("confidence", ["#ff8c00", "#1f9e89", "#10218b"])
+    return colors
 
 
 class Canvas:
@@ -39,7 +39,7 @@ class Canvas:
         self.fonts = fonts_for(texts)
 
     def text(
-        self, x: float, y: float, text: str, size: float, colour: Any = RIGHT, *, boxed: bool = False, **style: Any
+        self, x: float, y: float, text: str, size: float, color: Any = RIGHT, *, boxed: bool = False, **style: Any
     ) -> None:
         """Text in the middle of a point; with `boxed`, it hides the lines behind it."""
         if not text:
@@ -47,7 +47,7 @@ class Canvas:
         box = {"facecolor": "white", "edgecolor": "none", "pad": 0.8} if boxed else None
         style = {"horizontalalignment": "center", "verticalalignment": "center_baseline", **style}
         self.axes.text(
-            x, y, text, fontsize=size, color=colour, family=self.fonts, parse_math=False, bbox=box, zorder=3, **style
+            x, y, text, fontsize=size, color=color, family=self.fonts, parse_math=False, bbox=box, zorder=3, **style
         )
 
     def width(self, text: str, size: float) -> float:
@@ -59,18 +59,18 @@ class Canvas:
             measured = Text(0, 0, text, fontsize=size, family=self.fonts, parse_math=False, figure=self.figure)
             return float(measured.get_window_extent().width)
 
-    def note(self, x: float, y: float, text: str, colour: str = RIGHT) -> float:
+    def note(self, x: float, y: float, text: str, color: str = RIGHT) -> float:
         """Small text that begins at x; returns where it ends."""
-        self.text(x, y, text, LABEL, colour, horizontalalignment="left")
+        self.text(x, y, text, LABEL, color, horizontalalignment="left")
         return x + self.width(text, LABEL) + 4
 
     def confidence_bar(self, x: float, y: float) -> float:
-        """What the colours of probabilities mean; returns where it ends."""
-        colours = confidence_colours()
+        """What the colors of probabilities mean; returns where it ends."""
+        colors = confidence_colors()
         steps, step = 60, 1.5
         x = self.note(x, y, "probability 0")
         for k in range(steps):
-            self.axes.fill_between([x, x + step], y - 3, y + 3, color=colours((k + 0.5) / steps), linewidth=0)
+            self.axes.fill_between([x, x + step], y - 3, y + 3, color=colors((k + 0.5) / steps), linewidth=0)
             x += step
         return self.note(x + 4, y, "1") + 10
 

@@ -1,4 +1,4 @@
-"""Pictures of constituent trees: words in a row, and above them the constituents, coloured by their probabilities.
+"""Pictures of constituent trees: words in a row, and above them the constituents, colored by their probabilities.
 
 A node stands above its children, one level higher than the highest of them, in the middle between the first and the
 last. What is below one child lies beside what is below the next, so that no lines cross and no labels touch.
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from margrave.data.constituents import TOPS, Constituent, Tree, cleaned
 from margrave.errors import MargraveError
-from margrave.plots.canvas import FAINT, MARGIN, RIGHT, TAG, WORD, WRONG, Canvas, confidence_colours, short
+from margrave.plots.canvas import FAINT, MARGIN, RIGHT, TAG, WORD, WRONG, Canvas, confidence_colors, short
 from margrave.plots.saving import require_matplotlib
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class _Node:
     text: str
     children: list["_Node"]
     word: int = -1  # of a leaf
-    colour: Any = RIGHT
+    color: Any = RIGHT
     wrong: bool = False
     share: str = ""  # its probability
     level: int = 0
@@ -78,8 +78,8 @@ def constituent_diagram(
 
 
 def _nodes(tree: Tree, gold: Tree | None, probabilities: Mapping[Constituent, float] | None) -> _Node:
-    """The nodes of a tree, with their colours."""
-    colours = None if probabilities is None else confidence_colours()
+    """The nodes of a tree, with their colors."""
+    colors = None if probabilities is None else confidence_colors()
     known = None if gold is None else gold.constituents()
     at = 0
 
@@ -87,7 +87,7 @@ def _nodes(tree: Tree, gold: Tree | None, probabilities: Mapping[Constituent, fl
         nonlocal at
         if tree.is_leaf:
             at += 1
-            return _Node(short(tree.label), [], word=at - 1, colour=FAINT)
+            return _Node(short(tree.label), [], word=at - 1, color=FAINT)
         begin = at
         children = [visit(child) for child in tree.inner]
         constituent = Constituent(tree.label, begin, at)
@@ -97,10 +97,10 @@ def _nodes(tree: Tree, gold: Tree | None, probabilities: Mapping[Constituent, fl
             node.wrong = constituent not in known
             if not node.wrong:
                 known.remove(constituent)  # Chains may have one label twice.
-        node.colour = WRONG if node.wrong else FAINT if top else RIGHT
-        if colours is not None and probabilities is not None and not top:
+        node.color = WRONG if node.wrong else FAINT if top else RIGHT
+        if colors is not None and probabilities is not None and not top:
             share = min(max(float(probabilities.get(constituent, 0.0)), 0.0), 1.0)
-            node.colour, node.share = colours(share), f"{share:.2f}"
+            node.color, node.share = colors(share), f"{share:.2f}"
         return node
 
     return visit(tree)
@@ -172,13 +172,13 @@ class _Picture(Canvas):
             lines.append(([node.children[0].x, node.children[-1].x], [below, below]))
         for line in lines:
             style = "--" if node.wrong else "-"
-            self.axes.plot(*line, style, color=node.colour, linewidth=_LINE, solid_capstyle="round", zorder=1)
-        colour = WRONG if node.wrong else node.colour
-        self.text(node.x, y, node.text, TAG if node.word >= 0 else _NODE, colour, boxed=True)
-        self.text(node.x, y - _NODE / 2 - _SHARE / 2 - 1, node.share, _SHARE, node.colour, boxed=True)
+            self.axes.plot(*line, style, color=node.color, linewidth=_LINE, solid_capstyle="round", zorder=1)
+        color = WRONG if node.wrong else node.color
+        self.text(node.x, y, node.text, TAG if node.word >= 0 else _NODE, color, boxed=True)
+        self.text(node.x, y - _NODE / 2 - _SHARE / 2 - 1, node.share, _SHARE, node.color, boxed=True)
 
     def legend(self, x: float, y: float, compared: bool, confident: bool) -> float:
-        """What colours and lines mean; returns where it ends."""
+        """What colors and lines mean; returns where it ends."""
         if confident:
             x = self.confidence_bar(x, y)
         if compared:

@@ -1,4 +1,4 @@
-"""Pictures of graphs with labelled nodes: grids as cells, other graphs with a layout by springs."""
+"""Pictures of graphs with labeled nodes: grids as cells, other graphs with a layout by springs."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _INK, _WRONG = "#333333", "#c8102e"
 _ROUNDS = 300  # of the layout
 _LARGE = 200  # cells or nodes beyond which labels are not written
-_KEY = 24  # labels beyond which their colours are not explained
+_KEY = 24  # labels beyond which their colors are not explained
 
 
 def graph_diagram(
@@ -29,13 +29,13 @@ def graph_diagram(
     probabilities: Sequence[float] | None = None,
     gold: Sequence[Any] | None = None,
 ) -> "Figure":
-    """Draw a graph whose nodes are coloured by their labels.
+    """Draw a graph whose nodes are colored by their labels.
 
     Parameters
     ----------
     edges : pairs of nodes.
     labels : the label of each node.
-    classes : all labels, so that several pictures have the same colours.
+    classes : all labels, so that several pictures have the same colors.
     shape : the height and width of a grid, whose nodes are drawn as cells.
     positions : the place of each node, (nodes, 2); computed if not given.
     probabilities : of each label; the lower, the paler.
@@ -56,21 +56,21 @@ def graph_diagram(
         if given is not None and len(given) != n:
             raise MargraveError(f"{what} must have an entry for each of the {n} nodes, and it has {len(given)}.")
     known = sorted({*names, *(gold or ())}, key=str) if classes is None else list(classes)
-    colours = _colours(known)
+    colors = _colors(known)
     strength = np.ones(n) if probabilities is None else np.clip(np.asarray(probabilities, dtype=float), 0.0, 1.0)
-    faces = np.array([_paler(colours[name], p) for name, p in zip(names, strength, strict=True)])
+    faces = np.array([_paler(colors[name], p) for name, p in zip(names, strength, strict=True)])
     family = fonts_for(map(str, known))
     if shape is not None:
         if shape[0] * shape[1] != n:
             raise MargraveError(f"a grid of {shape} has {shape[0] * shape[1]} cells, and there are {n} nodes.")
         panels = [(faces, names)]
         if gold is not None:
-            panels.append((np.array([_paler(colours[name], 1.0) for name in gold]), list(gold)))
+            panels.append((np.array([_paler(colors[name], 1.0) for name in gold]), list(gold)))
         size = min(8.0, max(2.0, 0.35 * shape[1])), min(8.0, max(2.0, 0.35 * shape[0]))
         figure = Figure(figsize=(size[0] * len(panels) + 0.4, size[1] + 0.9))
-        for k, (colour, shown) in enumerate(panels):
+        for k, (color, shown) in enumerate(panels):
             axes = figure.add_subplot(1, len(panels), k + 1)
-            _draw_grid(axes, colour, shown, shape, family)
+            _draw_grid(axes, color, shown, shape, family)
             if len(panels) > 1:
                 axes.set_title("predicted" if k == 0 else "gold", fontsize=9, color=_INK)
     else:
@@ -79,7 +79,7 @@ def graph_diagram(
             raise MargraveError(f"positions must be ({n}, 2), not {places.shape}.")
         figure = Figure(figsize=(6.5, 5.0))
         _draw_graph(figure.add_subplot(1, 1, 1), places, pairs, faces, names, gold, family)
-    _draw_key(figure, known, colours, family)
+    _draw_key(figure, known, colors, family)
     return figure
 
 
@@ -107,7 +107,7 @@ def layout(nodes: int, edges: NDArray[np.int64]) -> NDArray[np.float64]:
     return places
 
 
-def _colours(classes: Sequence[Any]) -> dict[Any, NDArray[np.float64]]:
+def _colors(classes: Sequence[Any]) -> dict[Any, NDArray[np.float64]]:
     from matplotlib import colormaps
 
     base = colormaps["tab10" if len(classes) <= 10 else "tab20" if len(classes) <= 20 else "hsv"]
@@ -117,8 +117,8 @@ def _colours(classes: Sequence[Any]) -> dict[Any, NDArray[np.float64]]:
     }
 
 
-def _paler(colour: NDArray[np.float64], strength: float) -> NDArray[np.float64]:
-    return 1 - (1 - colour) * (0.15 + 0.75 * strength**3)
+def _paler(color: NDArray[np.float64], strength: float) -> NDArray[np.float64]:
+    return 1 - (1 - color) * (0.15 + 0.75 * strength**3)
 
 
 def _draw_grid(axes: "Axes", faces: Any, names: Sequence[Any], shape: tuple[int, int], family: list[str]) -> None:
@@ -162,14 +162,14 @@ def _draw_graph(
     axes.margins(0.12)
 
 
-def _draw_key(figure: "Figure", classes: Sequence[Any], colours: Any, family: list[str]) -> None:
-    """The colours of the labels, below the picture."""
+def _draw_key(figure: "Figure", classes: Sequence[Any], colors: Any, family: list[str]) -> None:
+    """The colors of the labels, below the picture."""
     from matplotlib.patches import Patch
 
     if len(classes) > _KEY:
         return figure.tight_layout()
     handles = [
-        Patch(facecolor=tuple(_paler(colours[name], 1.0).tolist()), edgecolor=_INK, label=str(name)) for name in classes
+        Patch(facecolor=tuple(_paler(colors[name], 1.0).tolist()), edgecolor=_INK, label=str(name)) for name in classes
     ]
     columns = min(len(classes), 8)
     figure.legend(handles=handles, loc="lower center", ncols=columns, frameon=False, prop={"family": family, "size": 7})

@@ -1,4 +1,4 @@
-"""Pictures of lattices: nodes in a row, edges as arcs with their words, coloured by their probabilities."""
+"""Pictures of lattices: nodes in a row, edges as arcs with their words, colored by their probabilities."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -25,7 +25,7 @@ def lattice_diagram(
     Parameters
     ----------
     lattice : the lattice.
-    probabilities : one number per edge, which decides its colour and is written behind its word.
+    probabilities : one number per edge, which decides its color and is written behind its word.
     title : a text above the picture.
     """
     require_matplotlib()
@@ -47,11 +47,11 @@ def lattice_diagram(
     axes.set_xlim(-0.7, lattice.nodes - 0.3)
     axes.set_ylim(-1.0, top + (2.2 if title else 1.5))
     family: dict[str, Any] = {"fontfamily": fonts_for([edge.word for edge in lattice.edges])}
-    colours = _colours(probabilities, len(lattice.edges), Normalize(0.0, 1.0))
+    colors = _colors(probabilities, len(lattice.edges), Normalize(0.0, 1.0))
     # Probable edges lie above the others.
-    orders = [1.0 + (0.0 if probabilities is None else 2.0 * float(probabilities[k])) for k in range(len(colours))]
+    orders = [1.0 + (0.0 if probabilities is None else 2.0 * float(probabilities[k])) for k in range(len(colors))]
     for k, (edge, level) in enumerate(zip(lattice.edges, levels, strict=True)):
-        colour = colours[k]
+        color = colors[k]
         points = [(edge.tail, 0.0), (edge.tail + 0.25, level), (edge.head - 0.25, level), (edge.head, 0.0)]
         axes.add_patch(
             FancyArrowPatch(
@@ -59,7 +59,7 @@ def lattice_diagram(
                 arrowstyle="-|>",
                 mutation_scale=8,
                 lw=1.2,
-                color=colour,
+                color=color,
                 zorder=orders[k],
                 shrinkA=6,
                 shrinkB=6,
@@ -77,7 +77,7 @@ def lattice_diagram(
             ha="center",
             va="center",
             fontsize=8.5,
-            color=colour,
+            color=color,
             bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8},
             **family,
         )
@@ -94,7 +94,7 @@ def _curve(points: Sequence[tuple[float, float]]) -> Any:
     return Path(list(points), [Path.MOVETO, Path.CURVE4, Path.CURVE4, Path.CURVE4])
 
 
-def _colours(probabilities: Sequence[float] | None, n: int, scale: Any) -> list[Any]:
+def _colors(probabilities: Sequence[float] | None, n: int, scale: Any) -> list[Any]:
     if probabilities is None:
         return ["#333333"] * n
     from matplotlib import colormaps

@@ -127,5 +127,5 @@ class GraphSettings(GraphInferenceSettings):
         },
     )
     intercept: bool = option(True, "Give nodes and edges one more feature that is always present.")
-    neighbours: int = option(4, "Neighbors of each cell of a grid, or each pixel of an image.", choices=(4, 8))
+    neighbors: int = option(4, "Neighbors of each cell of a grid, or each pixel of an image.", choices=(4, 8))
     window: Any = option(1, "The features of a pixel are the values in a square of this size around it.")

@@ -23,11 +23,11 @@ class GrammarSettings(JobSettings):
         python="Without a grammar, words and tags matter only to templates.",
         what="kind of terminals",
     )
-    binarise: str = option(
+    binarize: str = option(
         "right",
         "Which child is split off when nodes with many children become binary.",
         choices={"right": "the first", "left": "the last", "head": "the outermost that is not the head"},
-        what="binarisation",
+        what="binarization",
     )
     horizontal: int | None = option(
         2,

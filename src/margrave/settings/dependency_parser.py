@@ -41,10 +41,10 @@ class ParserSettings(LearningSettings):
         },
     )
     crossing: str = option(
-        "projectivise",
+        "projectivize",
         "What a projective parser does with crossing trees in training.",
         choices={
-            "projectivise": "attach crossing arcs to a higher head, the deepest first",
+            "projectivize": "attach crossing arcs to a higher head, the deepest first",
             "drop": "leave the sentence out",
             "refuse": "stop with an error",
         },

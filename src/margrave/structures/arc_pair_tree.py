@@ -37,7 +37,7 @@ class ArcPairTree(TreeOfPairs):
     Parameters
     ----------
     single_root : whether the root must have exactly one child.
-    labelled : whether arcs have labels; parts of two arcs have none.
+    labeled : whether arcs have labels; parts of two arcs have none.
     wrong_label : the cost of a word with the right head and a wrong label; one with a wrong head costs 1.
     sweeps : the number of sweeps over all messages at most.
     tolerance : messages have converged if none of them changes by more than this fraction.
@@ -59,7 +59,7 @@ class ArcPairTree(TreeOfPairs):
     name = "arc-pair-tree"
 
     single_root: bool = True
-    labelled: bool = False
+    labeled: bool = False
     wrong_label: float = 1.0
     sweeps: int = 100
     tolerance: float = 1e-6

@@ -24,7 +24,7 @@ from margrave.structures.base import Bound, Labels, NoOutputs, Outputs, Structur
 class DependencyTree(Structure[Any, _core.TreeStructure]):
     """The base of all dependency trees. Their first parts are the arcs of a sentence, or those that pruning leaves.
 
-    With `labelled`, an output has a pair (head, label) for every word. In place of an arc there is a part for each
+    With `labeled`, an output has a pair (head, label) for every word. In place of an arc there is a part for each
     label that it may have, label by label, and the other parts follow.
     """
 
@@ -32,12 +32,12 @@ class DependencyTree(Structure[Any, _core.TreeStructure]):
     costs: ClassVar[tuple[type[Cost], ...]] = (Hamming, ZeroOne, CostFunction)
 
     single_root: bool
-    labelled: bool
+    labeled: bool
     wrong_label: float
 
     def __post_init__(self) -> None:
         self.single_root = flag("single_root", self.single_root)
-        self.labelled = flag("labelled", self.labelled)
+        self.labeled = flag("labeled", self.labeled)
         self.wrong_label = real(
             "wrong_label", self.wrong_label, "be finite and not negative", lambda cost: 0 <= cost < inf
         )
@@ -46,7 +46,7 @@ class DependencyTree(Structure[Any, _core.TreeStructure]):
         """The labels of the words; without labels, heads have nothing in common that could be learned."""
         check_trees(Y)
         return (
-            Labels.of(list({label for tree in split_labels(Y)[1] for label in tree})) if self.labelled else NoOutputs()
+            Labels.of(list({label for tree in split_labels(Y)[1] for label in tree})) if self.labeled else NoOutputs()
         )
 
     def bind(self, outputs: Any, examples: Examples, costs: Cost | None = None) -> _core.TreeStructure:
@@ -79,19 +79,19 @@ class DependencyTree(Structure[Any, _core.TreeStructure]):
         if mask is not None and arcs.left is not None:
             mask = np.ascontiguousarray(mask[arcs.left])
         names = None
-        if Y is not None and self.labelled:
+        if Y is not None and self.labeled:
             Y, names = split_labels(Y)
         heads = None if Y is None else flat_heads(arcs.words, Y)
         bound = self._of_arcs(arcs, heads, mask)
         if not given:
             self._check_rows(bound, examples.sizes)
-        if self.labelled:
-            return self._labelled(outputs, bound, arcs, labels, names)
+        if self.labeled:
+            return self._labeled(outputs, bound, arcs, labels, names)
         if labels is not None:
-            raise MargraveError("labels of arcs need labelled=True.")
+            raise MargraveError("labels of arcs need labeled=True.")
         return bound
 
-    def _labelled(
+    def _labeled(
         self, outputs: Labels, bound: _core.TreesOfArcs, arcs: Arcs, labels: ArcLabels | None, names: Any
     ) -> _core.LabeledTreeStructure:
         """The same trees with labels; by default every arc may have every label."""
@@ -129,7 +129,7 @@ class DependencyTree(Structure[Any, _core.TreeStructure]):
         """The heads of the words 1..n of every output or, with labels, pairs (head, label)."""
         word_begin, heads, labels = bound.core.read(begin, parts, owners)
         flat = heads.tolist()
-        if self.labelled:
+        if self.labeled:
             names = bound.outputs.names
             flat = list(zip(flat, [names[k] for k in labels.tolist()], strict=True))
         return [flat[first:last] for first, last in pairwise(word_begin.tolist())]
@@ -172,7 +172,7 @@ class ArcTree(DependencyTree):
     """The base of arc-factored trees: one part for each of the n * n arcs of a sentence, or for those that are left."""
 
     single_root: bool = True
-    labelled: bool = False
+    labeled: bool = False
     wrong_label: float = 1.0
 
     def _arcs(self, sizes: NDArray[np.int64], allowed: Any) -> tuple[Arcs, Any]:

@@ -1,4 +1,4 @@
-"""Label sequences; parts are (position, label) and tuples of neighbouring labels."""
+"""Label sequences; parts are (position, label) and tuples of neighboring labels."""
 
 from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class Chain(Structure[Labels, _core.ChainStructure]):
     Parameters
     ----------
     order : the number of preceding labels on which a label depends: 1, 2 or 3.
-    forbidden : pairs of neighbouring labels that no output may contain.
+    forbidden : pairs of neighboring labels that no output may contain.
     tied : share one transition table among all positions; attributes of transitions and some learners need False.
     """
 
@@ -117,7 +117,7 @@ class Chain(Structure[Labels, _core.ChainStructure]):
         return list(outputs.names)
 
     def tuples(self, outputs: Labels) -> list[tuple[Any, ...]]:
-        """The tuples of neighbouring labels that have a part at each position, in the order of these parts."""
+        """The tuples of neighboring labels that have a part at each position, in the order of these parts."""
         labels, forbidden = self.part_names(outputs), set(self.forbidden) if self.order > 1 else set()
         found: list[tuple[Any, ...]] = []
         level: list[tuple[Any, ...]] = [(label,) for label in labels]

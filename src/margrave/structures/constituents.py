@@ -1,4 +1,4 @@
-"""Constituent trees: derivations of a context-free grammar, or labelled spans without one."""
+"""Constituent trees: derivations of a context-free grammar, or labeled spans without one."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -27,7 +27,7 @@ _LEAST_MARGINAL = 1e-6  # constituents with a smaller probability are not listed
 
 @dataclass
 class ConstituentTree(Structure[Grammar, _core.ConstituentStructure]):
-    """What grammars and labelled spans have in common; an output is a `margrave.data.Tree`.
+    """What grammars and labeled spans have in common; an output is a `margrave.data.Tree`.
 
     The cost of a tree is its number of constituents that the gold tree does not have (`"hamming"`), whether it is
     wrong (`"zero-one"`), or one minus the F1 score of its constituents (`"f1"`). Tags and the top node do not count.
@@ -93,7 +93,7 @@ class ConstituentTree(Structure[Grammar, _core.ConstituentStructure]):
         parts: NDArray[np.int32],
         owners: NDArray[np.int64] | None = None,
     ) -> list["Spans"]:
-        """The labelled spans of trees; an estimator, which knows the words, makes trees of them."""
+        """The labeled spans of trees; an estimator, which knows the words, makes trees of them."""
         bounds, spans, begins, ends, pieces = bound.core.read(begin, parts, owners)
         every = list(zip(spans.tolist(), begins.tolist(), ends.tolist(), strict=True))
         return [
@@ -121,12 +121,12 @@ class ConstituentTree(Structure[Grammar, _core.ConstituentStructure]):
 class ContextFreeTree(ConstituentTree):
     """Derivations of a weighted context-free grammar, which is learned from trees.
 
-    Parts are rules, counted over all positions, and labelled spans.
+    Parts are rules, counted over all positions, and labeled spans.
 
     Parameters
     ----------
     splits : whether there are also parts (begin, split, end).
-    binarise, horizontal, vertical, terminals : as in `Grammar`.
+    binarize, horizontal, vertical, terminals : as in `Grammar`.
     rare : with terminals="words", words that occur at most this often are replaced by their classes.
     tied : False gives rules a part for every place (rule, begin, split, end), for sentences of up to 15 words.
     anchors : which further parts there are: "begin", "split" and "end", of a rule with one of its places.
@@ -135,7 +135,7 @@ class ContextFreeTree(ConstituentTree):
 
     name = "context-free-tree"
 
-    binarise: str = "right"
+    binarize: str = "right"
     horizontal: int | None = 2
     vertical: int = 1
     terminals: str = "tags"
@@ -152,7 +152,7 @@ class ContextFreeTree(ConstituentTree):
         for anchor in self.anchors:
             if anchor not in ANCHORS:
                 raise unknown("anchor", anchor, ANCHORS)
-        Grammar({}, {}, {}, {}, self.binarise, self.horizontal, self.vertical, self.terminals).check_settings()
+        Grammar({}, {}, {}, {}, self.binarize, self.horizontal, self.vertical, self.terminals).check_settings()
 
     def _settings(self) -> tuple[bool, int]:
         return self.tied, sum(1 << k for k, anchor in enumerate(ANCHORS) if anchor in self.anchors)
@@ -169,7 +169,7 @@ class ContextFreeTree(ConstituentTree):
         return Grammar.of_trees(
             trees,
             vocabulary=vocabulary,
-            binarise=self.binarise,
+            binarize=self.binarize,
             horizontal=self.horizontal,
             vertical=self.vertical,
             terminals=self.terminals,
@@ -180,7 +180,7 @@ class ContextFreeTree(ConstituentTree):
 class SpanTree(ConstituentTree):
     """Trees without a grammar: any chain of labels of the training data may be over any span.
 
-    Trees are binarised by spans without a label, which only a right child can be, so that every tree has exactly one
+    Trees are binarized by spans without a label, which only a right child can be, so that every tree has exactly one
     derivation.
 
     Parameters
@@ -197,10 +197,10 @@ class SpanTree(ConstituentTree):
 
 @dataclass(frozen=True)
 class Spans:
-    """The labelled spans of an output, as numbers."""
+    """The labeled spans of an output, as numbers."""
 
     grammar: Grammar
-    spans: list[tuple[int, int, int]]  # (labelled span, begin, end)
+    spans: list[tuple[int, int, int]]  # (labeled span, begin, end)
     in_pieces: bool  # the sentence has no derivation, and this is a tree of several pieces
 
     def tree(self, sentence: Sentence) -> Tree:
@@ -218,14 +218,14 @@ def constituent_labels(grammar: Grammar) -> list[str]:
 
 
 def memberships(grammar: Grammar) -> NDArray[np.float64]:
-    """How often each labelled span has each of the `constituent_labels`: (spans, labels)."""
+    """How often each labeled span has each of the `constituent_labels`: (spans, labels)."""
     spans, names = grammar.compiled.span_nodes, constituent_labels(grammar)
     counts = [[nodes.count(name) for name in names] for nodes in spans]
     return np.array(counts, dtype=np.float64).reshape(len(spans), len(names))
 
 
 def label_probabilities(grammar: Grammar, n: int, mu: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The probabilities of constituents of a sentence of n words, from those of its labelled spans.
+    """The probabilities of constituents of a sentence of n words, from those of its labeled spans.
 
     A label that a chain has twice over one span is one constituent here.
     """

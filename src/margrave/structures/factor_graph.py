@@ -1,4 +1,4 @@
-"""Labellings of factor graphs: Markov networks with soft factors of any size and with hard constraints.
+"""Labelings of factor graphs: Markov networks with soft factors of any size and with hard constraints.
 
 (000, example 1; 001, section 2.2.)
 """
@@ -183,7 +183,7 @@ BoundGraphs = Bound[Any, _core.FactorGraphStructure]
 
 @dataclass
 class FactorGraph(Structure[Any, _core.FactorGraphStructure]):
-    """Labellings of the variables of factor graphs.
+    """Labelings of the variables of factor graphs.
 
     Parameters
     ----------
@@ -192,7 +192,7 @@ class FactorGraph(Structure[Any, _core.FactorGraphStructure]):
     inference : "exact", by clique trees; or approximate: "bp", belief propagation for sums and marginals; "trw", its
         tree-reweighted form for graphs with factors of one or two variables, whose log partition function is an upper
         bound; "relaxed", belief propagation, and losses with beta = inf over the linear relaxation. All three search
-        the best labelling by AD3, which certifies it where the relaxation is tight. "lp" is "relaxed" with the linear
+        the best labeling by AD3, which certifies it where the relaxation is tight. "lp" is "relaxed" with the linear
         program solved by HiGHS (the extra margrave[lp]): slower, and to the end.
     memory : exact inference is refused if the tables of a graph take more than this many MB.
     schedule : the order of messages: "sequential", "parallel", or "residual", those that change the most first.
@@ -252,7 +252,7 @@ class FactorGraph(Structure[Any, _core.FactorGraphStructure]):
 
     def learn(self, Y: Sequence[Sequence[Any]]) -> Outputs:
         """The labels that occur, unless they are given."""
-        _check_labellings(Y)
+        _check_labelings(Y)
         if self.labels is not None:
             return LabelSets(self.labels)
         return Labels(check_several(distinct_labels(set(chain.from_iterable(Y)))))
@@ -629,7 +629,7 @@ def _selected(
     return np.concatenate([items[:0], *chosen]), np.array([len(each) for each in chosen], dtype=np.int64)
 
 
-def _check_labellings(Y: Any) -> None:
+def _check_labelings(Y: Any) -> None:
     if isinstance(Y, str | bytes) or not hasattr(Y, "__len__"):
         raise MargraveError(f"y must be a list of lists of labels, not {type(Y).__name__}.")
     if len(Y) == 0:
@@ -641,7 +641,7 @@ def _check_labellings(Y: Any) -> None:
 
 def _gold(arrays: GraphArrays, Y: Sequence[Sequence[Any]], sets: Sets) -> NDArray[np.int32]:
     """The number of the label of each variable of each example."""
-    _check_labellings(Y)
+    _check_labelings(Y)
     counts = arrays.variables.tolist()
     if len(Y) != len(counts):
         raise MargraveError(f"there are {len(counts)} graphs and {len(Y)} lists of labels.")

@@ -3,7 +3,7 @@
 A derivation has binary rules A -> B C and lexical rules A -> a. Each of its nodes carries a **label**: the chain of
 unary rules from the symbol that the node above sees down to the symbol that its own rule expands. Chains are collapsed
 to one step, so that unary rules can make no cycle and every tree has exactly one derivation. Nodes with more than two
-children are binarised: the symbols in between tell which node is being built, and how much of it.
+children are binarized: the symbols in between tell which node is being built, and how much of it.
 """
 
 from collections import Counter
@@ -22,16 +22,16 @@ from margrave.data.constituents import TOPS, Tree, head_child, nest, without_top
 from margrave.errors import MargraveError, the_first, unknown
 from margrave.structures.base import Outputs
 
-BINARISATIONS = ("right", "left", "head")
+BINARIZATIONS = ("right", "left", "head")
 TERMINALS = ("tags", "words")
 UNKNOWN = ""  # the terminal of everything that the training data do not have
 
 # Symbols that join the pieces of a sentence without a derivation: a piece, and several of them.
 _PIECE, _PIECES = "* piece", "* pieces"
 _UNKNOWN_TAG = "/ unknown"
-# Symbols of trees without a grammar: a labelled node, one without a label, what is below a label, a word, and a top
+# Symbols of trees without a grammar: a labeled node, one without a label, what is below a label, a word, and a top
 # node that joins several trees.
-_LABELLED, _BARE, _BODY, _WORD, _JOINED = "+ labelled", "+ bare", "+ body", "+ word", "+ joined"
+_LABELED, _BARE, _BODY, _WORD, _JOINED = "+ labeled", "+ bare", "+ body", "+ word", "+ joined"
 
 
 class Label(NamedTuple):
@@ -40,7 +40,7 @@ class Label(NamedTuple):
     leaf: bool  # it is over a word
     path: tuple[str, ...]  # the symbols from top to bottom
     nodes: tuple[str, ...]  # the labels of the constituents on the path, outermost first
-    span: str | None  # the name of its labelled span; None if it has none, because the others determine it
+    span: str | None  # the name of its labeled span; None if it has none, because the others determine it
 
 
 class Node(NamedTuple):
@@ -65,8 +65,8 @@ class Compiled(NamedTuple):
     labels: dict[Label, int]
     terminals: dict[str, int]
     spans: list[str]
-    span_nodes: list[tuple[str, ...]]  # the constituents of each labelled span
-    span_tags: list[str | None]  # the tag of each labelled span, where it tells one
+    span_nodes: list[tuple[str, ...]]  # the constituents of each labeled span
+    span_tags: list[str | None]  # the tag of each labeled span, where it tells one
 
     def rule_names(self) -> list[str]:
         """The names of the rules, in the order of their parts."""
@@ -86,14 +86,14 @@ class Grammar(Outputs):
     ----------
     binary, lexical, roots : the counts of the rules A -> B C, of the rules A -> a, and of the symbols at the top.
     labels : the counts of labels.
-    binarise : "right" splits off the first child of a node, "left" the last one, and "head" the outermost child on
+    binarize : "right" splits off the first child of a node, "left" the last one, and "head" the outermost child on
         either side of the head.
     horizontal : how many of the siblings that are split off a symbol in between tells; None: all.
     vertical : vertical markovization: 1 label, 2 adds the parent's label (parent annotation).
     terminals : "tags": sentences consist of tags; "words": of words.
     vocabulary : the words that are terminals; others are classes of words.
     top : the label of the node above trees, or None.
-    spans : whether this is a grammar of labelled spans, in which any label may be over any span.
+    spans : whether this is a grammar of labeled spans, in which any label may be over any span.
     given : whether the rules were given instead of a treebank.
     """
 
@@ -103,7 +103,7 @@ class Grammar(Outputs):
     lexical: Mapping[tuple[str, ...], int]
     roots: Mapping[str, int]
     labels: Mapping[Label, int]
-    binarise: str = "right"
+    binarize: str = "right"
     horizontal: int | None = 2
     vertical: int = 1
     terminals: str = "tags"
@@ -122,7 +122,7 @@ class Grammar(Outputs):
         ----------
         trees : the trees, without function tags and traces.
         vocabulary : the words that are terminals, if terminals are words.
-        settings : binarise, horizontal, vertical, terminals and spans.
+        settings : binarize, horizontal, vertical, terminals and spans.
 
         >>> tree = Tree.of("(S (NP (DT the) (JJ old) (NN dog)) (VP (VBZ barks)))")
         >>> sorted(Grammar.of_trees([tree]).binary)
@@ -190,14 +190,14 @@ class Grammar(Outputs):
             lexical,
             roots,
             labels,
-            *(self.binarise, self.horizontal, self.vertical, self.terminals, self.vocabulary, top),
+            *(self.binarize, self.horizontal, self.vertical, self.terminals, self.vocabulary, top),
             *(self.spans, self.given),
         )
 
     def merge(self, other: Self) -> Self:
         """The rules of both, with the sums of their counts."""
         if self.settings() != other.settings():
-            raise MargraveError("grammars can be merged only if they binarise trees in the same way.")
+            raise MargraveError("grammars can be merged only if they binarize trees in the same way.")
         sums = [
             _sorted(Counter(mine) + Counter(theirs))
             for mine, theirs in (
@@ -216,12 +216,12 @@ class Grammar(Outputs):
 
     def settings(self) -> tuple[Any, ...]:
         """How trees become derivations."""
-        return (self.binarise, self.horizontal, self.vertical, self.terminals, self.vocabulary, self.spans, self.given)
+        return (self.binarize, self.horizontal, self.vertical, self.terminals, self.vocabulary, self.spans, self.given)
 
     def check_settings(self) -> None:
         """Refuse settings that mean nothing."""
         for what, value, valid in (
-            ("binarisation", self.binarise, BINARISATIONS),
+            ("binarization", self.binarize, BINARIZATIONS),
             ("kind of terminals", self.terminals, TERMINALS),
         ):
             if value not in valid:
@@ -312,17 +312,17 @@ class Grammar(Outputs):
             rule = (symbol, self._top(children[0], above), self._top(children[1], above))
         else:
             names = [child.label for child in children]
-            head = head_child(node, names) if self.binarise == "head" else 0
-            first = self.binarise == "right" or (self.binarise == "head" and head == len(children) - 1)
+            head = head_child(node, names) if self.binarize == "head" else 0
+            first = self.binarize == "right" or (self.binarize == "head" and head == len(children) - 1)
             outer = children[0] if first else children[-1]
             split_off = (*split_off, outer.label)
             told = split_off if self.horizontal is None else split_off[len(split_off) - self.horizontal :]
-            if self.binarise == "head":
+            if self.binarize == "head":
                 told = (names[head], "<" if first else ">", *told)
             base = self._symbol(node, above[1:])
             rest = " ".join((base, "|", *told))
             # Left and right, the spans of the children determine those in between.
-            between = Label(False, (rest,), (), f"{node} |" if self.binarise == "head" else None)
+            between = Label(False, (rest,), (), f"{node} |" if self.binarize == "head" else None)
             if first:
                 middle = self._place(outer, begin, above, nodes)
                 end = self._expand(between, node, children[1:], split_off, middle, above, nodes)
@@ -354,10 +354,10 @@ class Grammar(Outputs):
         middle = self._place_spans(children[0], begin, (), nodes)
         if len(children) == 2:
             end = self._place_spans(children[1], middle, (), nodes)
-            rule = (_BODY, _LABELLED, _LABELLED)
+            rule = (_BODY, _LABELED, _LABELED)
         else:
             end = self._expand_spans(Label(False, (_BARE, _BODY), (), None), children[1:], middle, nodes)
-            rule = (_BODY, _LABELLED, _BARE)
+            rule = (_BODY, _LABELED, _BARE)
         nodes[place] = Node(label, begin, end, rule, middle)
         return end
 
@@ -379,9 +379,9 @@ class Grammar(Outputs):
                 _span_label(True, ()),
                 Label(False, (_BARE, _BODY), (), None),
             ]
-            binary = [(_BODY, _LABELLED, _LABELLED), (_BODY, _LABELLED, _BARE)]
+            binary = [(_BODY, _LABELED, _LABELED), (_BODY, _LABELED, _BARE)]
             lexical = [(_WORD, UNKNOWN)]
-            roots = [_LABELLED, _JOINED]
+            roots = [_LABELED, _JOINED]
         unary = list(dict.fromkeys(pair for label in labels for pair in pairwise(label.path) if not self.spans))
         pieces = not self.spans and not self.given
         if pieces:
@@ -487,7 +487,7 @@ class Grammar(Outputs):
             "lexical": [[*rule, n] for rule, n in self.lexical.items()],
             "roots": [[root, n] for root, n in self.roots.items()],
             "labels": [[x.leaf, list(x.path), list(x.nodes), x.span, n] for x, n in self.labels.items()],
-            **{name: getattr(self, name) for name in ("binarise", "horizontal", "vertical", "terminals", "top")},
+            **{name: getattr(self, name) for name in ("binarize", "horizontal", "vertical", "terminals", "top")},
             "vocabulary": sorted(self.vocabulary),
             "spans": self.spans,
             "given": self.given,
@@ -514,7 +514,7 @@ class Grammar(Outputs):
             lexical=tables[1],
             roots=tables[2],
             labels=labels,
-            binarise=settings["binarise"],
+            binarize=settings["binarize"],
             horizontal=settings["horizontal"],
             vertical=settings["vertical"],
             terminals=settings["terminals"],
@@ -543,7 +543,7 @@ def word_class(word: str) -> str:
 
 
 def _span_label(leaf: bool, nodes: tuple[str, ...], joins: bool = False) -> Label:
-    path = (_JOINED if joins else _LABELLED, _WORD if leaf else _BODY)
+    path = (_JOINED if joins else _LABELED, _WORD if leaf else _BODY)
     return Label(leaf, path, nodes, " ".join(nodes) if nodes else None)
 
 

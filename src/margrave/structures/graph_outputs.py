@@ -24,7 +24,7 @@ _NAMES = {
 
 @dataclass
 class Restrictions:
-    """What forbids labellings of a graph: hard factors, listed tuples, and labels that are not allowed.
+    """What forbids labelings of a graph: hard factors, listed tuples, and labels that are not allowed.
 
     Parameters
     ----------

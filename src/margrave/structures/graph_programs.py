@@ -1,10 +1,10 @@
-"""The linear relaxation of the best labelling of a factor graph as a linear program, solved by HiGHS (001, Eq. 7).
+"""The linear relaxation of the best labeling of a factor graph as a linear program, solved by HiGHS (001, Eq. 7).
 
-In place of a labelling there are shares of the labels of each variable, and of the cells of each factor of several
+In place of a labeling there are shares of the labels of each variable, and of the cells of each factor of several
 variables, which agree about the shares of labels. Rules about literals are inequalities of the shares, and these are
 the convex hulls of what the rules allow: sums of literals, and for a tree the flows from the root to each word. Tuples
 that are allowed or forbidden have shares of their own. The solution is a vertex; if it is integral, it is the best
-labelling.
+labeling.
 """
 
 from dataclasses import dataclass, field

@@ -150,12 +150,12 @@ class LabelGraph(Structure[LabelCounts, _core.FactorGraphStructure]):
         soft = [*(Factor((v,), [(1,)], "zero") for v in range(n)), *self.edges(outputs)]
         inner = FactorGraph(None, self.inference, self.memory)
         graph = Factors(n, soft)
-        labellings = None if examples.Y is None else self._labellings(outputs, examples.Y)
+        labelings = None if examples.Y is None else self._labelings(outputs, examples.Y)
         cost = None if costs is None else Hamming()
-        graphs = replace(examples, X=[graph] * len(examples), Y=labellings)
+        graphs = replace(examples, X=[graph] * len(examples), Y=labelings)
         return inner.bind(Labels(np.array([0, 1])), graphs, cost)
 
-    def _labellings(self, outputs: LabelCounts, Y: Any) -> list[list[int]]:
+    def _labelings(self, outputs: LabelCounts, Y: Any) -> list[list[int]]:
         number = {label: k for k, label in enumerate(outputs.labels)}
         found = []
         for i, labels in enumerate(read_sets(Y)[1]):

@@ -22,7 +22,7 @@ class ProjectiveTree(ArcTree):
     Parameters
     ----------
     single_root : whether the root must have exactly one child.
-    labelled : whether words have labels, so that outputs have a pair (head, label) for every word.
+    labeled : whether words have labels, so that outputs have a pair (head, label) for every word.
     wrong_label : the cost of a word with the right head and a wrong label; one with a wrong head costs 1.
     """
 

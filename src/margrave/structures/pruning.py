@@ -36,7 +36,7 @@ class TagPairs(Stored, kind="pruning"):
     def arcs(self, words: _core.TreeAttributes) -> NDArray[np.bool_]:
         """Which of the n * n arcs of each sentence are no longer than those that were seen with the same tags.
 
-        Arcs from the root and arcs between neighbours are always among them, so that every sentence has a tree.
+        Arcs from the root and arcs between neighbors are always among them, so that every sentence has a tree.
 
         Parameters
         ----------

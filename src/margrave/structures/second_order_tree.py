@@ -23,7 +23,7 @@ class SecondOrderTree(TreeOfPairs):
 
     * (h, m): the arc from h to m;
     * (h, -, m): m is the child of h that is closest to it, on its side of h;
-    * (h, s, m): s and m are neighbours among the children of h on one side, and s is the one closer to h;
+    * (h, s, m): s and m are neighbors among the children of h on one side, and s is the one closer to h;
     * (g, h, m): g is the head of h, and h is the head of m (only with `parts="grandparents"`).
 
     There are no parts for the last child on a side. Parts exist only for the arcs that `bind` is given as `arcs` or,
@@ -35,7 +35,7 @@ class SecondOrderTree(TreeOfPairs):
     ----------
     parts : "siblings", or "grandparents" for siblings and grandparents.
     single_root : whether the root must have exactly one child.
-    labelled : whether arcs have labels; parts of two arcs have none.
+    labeled : whether arcs have labels; parts of two arcs have none.
     wrong_label : the cost of a word with the right head and a wrong label; one with a wrong head costs 1.
 
     >>> SecondOrderTree().part_tuples(3)[-2:].tolist()  # the parts of the arc from 2 to 3 and of that from 1, with 2
@@ -46,7 +46,7 @@ class SecondOrderTree(TreeOfPairs):
 
     parts: str = "siblings"
     single_root: bool = True
-    labelled: bool = False
+    labeled: bool = False
     wrong_label: float = 1.0
 
     def __post_init__(self) -> None:

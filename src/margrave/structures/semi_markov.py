@@ -1,4 +1,4 @@
-"""Labelled segmentations, written as IOB2 tags; parts are segments and pairs of neighbouring labels.
+"""Labeled segmentations, written as IOB2 tags; parts are segments and pairs of neighboring labels.
 
 The tokens outside of all spans are segments of their own, of length 1 and with the label O, because tags cannot say
 where a longer one would begin. Where spans have alternatives (`margrave.data.Answers`), several segmentations are
@@ -86,14 +86,14 @@ BoundSegments = Bound[Segmentation, _core.SemiMarkovStructure]
 
 @dataclass
 class SemiMarkov(Structure[Segmentation, _core.SemiMarkovStructure]):
-    """Divisions of sequences into labelled segments, given and predicted as IOB2 tags.
+    """Divisions of sequences into labeled segments, given and predicted as IOB2 tags.
 
     Parameters
     ----------
     max_length : how many tokens a segment may have: one number for all labels but O, a mapping from labels to numbers,
         or None for the longest segment of each label in the training data. Labels that a mapping lacks are learned.
         Longer alternatives are left out.
-    tied : share one table of pairs of neighbouring labels among all boundaries; some learners need False.
+    tied : share one table of pairs of neighboring labels among all boundaries; some learners need False.
     """
 
     name = "semi-markov"
@@ -236,7 +236,7 @@ class SemiMarkov(Structure[Segmentation, _core.SemiMarkovStructure]):
         return list(outputs.names)
 
     def tuples(self, outputs: Segmentation) -> list[tuple[str, str]]:
-        """The pairs of neighbouring labels, in the order of their parts."""
+        """The pairs of neighboring labels, in the order of their parts."""
         return [(before, after) for before in outputs.labels for after in outputs.labels]
 
 

@@ -87,7 +87,7 @@ class LossByDefinition:
     loss: float
     cost: float
     entropy: float
-    p: NDArray[np.longdouble]  # over the outputs; at beta = inf one for every maximiser
+    p: NDArray[np.longdouble]  # over the outputs; at beta = inf one for every maximizer
 
     @classmethod
     def of(

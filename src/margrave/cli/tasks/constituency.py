@@ -28,7 +28,7 @@ class Constituency(Task):
     estimator = "margrave.estimators:ConstituencyParser"
     settings = ConstituencySettings
     fields = (
-        "grammar", "terminals", "binarise", "horizontal", "vertical", "rare", "decode", "max_words", "prune",
+        "grammar", "terminals", "binarize", "horizontal", "vertical", "rare", "decode", "max_words", "prune",
     )  # fmt: skip
     data = (
         "Files contain trees in Penn brackets, each on one line or on several. Function tags and traces are removed. "
@@ -57,10 +57,10 @@ class Constituency(Task):
     def job(self, data: str, dev: str | None) -> Job:
         """Trees, and the sentences below them."""
         parser = self.estimator_class()(**self.parameters())
-        trees = _read(data, labelled=True)
+        trees = _read(data, labeled=True)
         pair = None
         if dev is not None:
-            gold = _read(dev, labelled=True)
+            gold = _read(dev, labeled=True)
             pair = (parser.sentences_of(gold), gold)
         sizes = {"n_sentences": len(trees), "n_words": sum(len(tree.words) for tree in trees)}
         return Job(parser, parser.sentences_of(trees), trees, sizes, {}, pair, _scores, {"dev": pair})
@@ -117,7 +117,7 @@ class ConstituencyModel(Model):
 
     def predicted_lines(self, path: str, marginals: bool, **options: Any) -> Iterator[list[str]]:
         """Trees, with the mean probability of its constituents before each if it is asked for."""
-        trees = _read(path, labelled=False)
+        trees = _read(path, labeled=False)
         for first in range(0, len(trees), _BATCH):
             with naming(path):
                 X = self.parser.sentences_of(trees[first : first + _BATCH])
@@ -130,7 +130,7 @@ class ConstituencyModel(Model):
 
     def evaluation(self, path: str, **options: Any) -> dict[str, Any]:
         """Scores of labeled brackets."""
-        gold = _read(path, labelled=True)
+        gold = _read(path, labeled=True)
         with naming(path):
             predicted = self.parser.predict(self.parser.sentences_of(gold))
             return {"n_sentences": len(gold), "n_partial": self.parser.n_partial_, **_scores(gold, predicted)}
@@ -150,7 +150,7 @@ class ConstituencyModel(Model):
         """Draws trees."""
         path = illustration.check_options(data, plot, sentences, None)
         assert plot is not None
-        trees = _read(path, labelled=False)
+        trees = _read(path, labeled=False)
         with naming(path):
             return {"plots": illustration.draw_constituents(self.parser, path, trees, plot, sentences)}
 
@@ -167,14 +167,14 @@ def _mean_probability(tree: "Tree", probabilities: Mapping["Constituent", float]
     return sum(probabilities.get(each, 0.0) for each in constituents) / len(constituents) if constituents else 1.0
 
 
-def _read(path: str, *, labelled: bool) -> list["Tree"]:
+def _read(path: str, *, labeled: bool) -> list["Tree"]:
     from margrave.data.constituents import without_top
     from margrave.datasets.brackets import read_brackets
 
     trees = list(read_brackets(source(path)))
     if not trees:
         raise DataError(display_name(path), None, "it contains no trees.")
-    if labelled and all(without_top(tree).label == "X" for tree in trees):
+    if labeled and all(without_top(tree).label == "X" for tree in trees):
         raise DataError(display_name(path), None, "its trees have no constituents: all are labeled X.")
     return trees
 

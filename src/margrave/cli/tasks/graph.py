@@ -28,7 +28,7 @@ class GraphTask(Task):
     summary = "a label for each node of a graph or grid"
     estimator = "margrave.estimators:GraphLabeler"
     settings = GraphSettings
-    fields = ("pairs", "neighbours", "inference", "memory", "weights")
+    fields = ("pairs", "neighbors", "inference", "memory", "weights")
     data = """Files have one graph per line, a JSON object. "nodes" lists the features of each node: a list of names, an
 object from names to numbers, or a list of numbers. "edges" lists pairs of nodes, counted from 0. "edge_features" is
 optional: the features of each edge, which can depend on its direction. "labels" lists the label of each node, or null
@@ -37,7 +37,7 @@ out."""
     sample = '    {"nodes": [["red"], ["blue"], []], "edges": [[0, 1], [1, 2]], "labels": ["r", "b", "b"]}'
     examples = (
         "margrave train --task graph train.jsonl -o maps.margrave --dev dev.jsonl",
-        "margrave train --task graph images.jsonl -o grid.margrave --neighbours 8 --pairs symmetric",
+        "margrave train --task graph images.jsonl -o grid.margrave --neighbors 8 --pairs symmetric",
         "margrave train --task graph train.jsonl -o svm.margrave --loss hinge -C 0.1",
     )
     predicts = (
@@ -63,8 +63,8 @@ out."""
 
     def job(self, data: str, dev: str | None) -> Job:
         """Graphs with the labels of their nodes."""
-        graphs = _labelled(data, self.chosen.neighbours)
-        held = None if dev is None else _labelled(dev, self.chosen.neighbours)
+        graphs = _labeled(data, self.chosen.neighbors)
+        held = None if dev is None else _labeled(dev, self.chosen.neighbors)
         dev_pair = None if held is None else ([each.graph for each in held], [each.labels for each in held])
         X = [each.graph for each in graphs]
         return Job(
@@ -125,7 +125,7 @@ class GraphModel(Model):
         from margrave.datasets.graphs import graph_line, read_graphs
 
         found = False
-        for batch in batches(read_graphs(source(path), neighbours=self.labeler.neighbours), _BATCH):
+        for batch in batches(read_graphs(source(path), neighbors=self.labeler.neighbors), _BATCH):
             lines, found = [], True
             with naming(path):
                 predicted, probabilities = self._predict(batch, marginals)
@@ -150,7 +150,7 @@ class GraphModel(Model):
 
     def evaluation(self, path: str, **options: Any) -> dict[str, Any]:
         """The scores of nodes and graphs."""
-        graphs = _labelled(path, self.labeler.neighbours)
+        graphs = _labeled(path, self.labeler.neighbors)
         with naming(path):
             predicted = self.labeler.predict([each.graph for each in graphs])
         gold = [each.labels for each in graphs]
@@ -185,7 +185,7 @@ class GraphModel(Model):
         check_place(plot, [data])
         wanted = graph or 1
         found = 0
-        for each in read_graphs(source(data), neighbours=self.labeler.neighbours):
+        for each in read_graphs(source(data), neighbors=self.labeler.neighbors):
             found += 1
             if found < wanted:
                 continue
@@ -208,11 +208,11 @@ class GraphModel(Model):
         return "\n".join(f"drawn in {path}" for path in report.get("plots", ()))
 
 
-def _labelled(path: str, neighbours: int) -> list["LabeledGraph"]:
+def _labeled(path: str, neighbors: int) -> list["LabeledGraph"]:
     """The graphs of a file, all of which must have labels."""
     from margrave.datasets.graphs import read_graphs
 
-    graphs = list(read_graphs(source(path), neighbours=neighbours))
+    graphs = list(read_graphs(source(path), neighbors=neighbors))
     if not graphs:
         raise DataError(display_name(path), None, "it contains no graphs.")
     for k, each in enumerate(graphs, 1):

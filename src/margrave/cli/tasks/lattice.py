@@ -74,9 +74,9 @@ class Lattices(Task):
         """Lattices with their good strings."""
         from margrave.features import EdgeFeatures
 
-        lines, X, y = _read_labelled(data)
+        lines, X, y = _read_labeled(data)
         self._check_reachable(data, lines, X, y)
-        dev_pair = None if dev is None else _read_labelled(dev)[1:]
+        dev_pair = None if dev is None else _read_labeled(dev)[1:]
         decoder = self.estimator_class()(**self.parameters(), features=EdgeFeatures(words=self.words))
         sizes = {"n_lattices": len(X), "n_edges": sum(len(lattice.edges) for lattice in X)}
         return Job(decoder, X, y, sizes, {}, dev_pair, _scores)
@@ -151,7 +151,7 @@ class LatticeModel(Model):
 
     def evaluation(self, path: str, **options: Any) -> dict[str, Any]:
         """The share of good strings."""
-        _, X, y = _read_labelled(path)
+        _, X, y = _read_labeled(path)
         return {"n_lattices": len(X), **_scores(y, self.decoder.predict(X))}
 
     def evaluation_summary(self, report: Mapping[str, Any]) -> str:
@@ -185,7 +185,7 @@ def _read(path: str) -> tuple[list[int], list["Lattice"]]:
     return [number for number, _ in pairs], [lattice for _, lattice in pairs]
 
 
-def _read_labelled(path: str) -> tuple[list[int], list["Lattice"], list[list[str]]]:
+def _read_labeled(path: str) -> tuple[list[int], list["Lattice"], list[list[str]]]:
     """The same with their good strings, of which each needs one."""
     lines, X = _read(path)
     for number, lattice in zip(lines, X, strict=True):

@@ -151,10 +151,10 @@ A template joins terms by |. It describes an arc from a head to a word by their 
         jackknife = _Jackknife(taggers, format, self.folds)
         training = read_gold(data, format, columns, jackknife, single_root=not self.several_roots)
         labels = self.chosen.labels
-        if labels in (True, "joint") and not training.labelled:
+        if labels in (True, "joint") and not training.labeled:
             raise DataError(data, None, f"--labels {written(labels)}, but none of its words has a label in deprel.")
         several = len({label for labels in training.labels for label in labels}) > 1
-        labelled = labels in (True, "joint") or (labels == "auto" and several)
+        labeled = labels in (True, "joint") or (labels == "auto" and several)
         held = None
         if dev is not None:
             dev_format = self.format or conllu.format_by_extension(dev) or format
@@ -164,11 +164,11 @@ A template joins terms by |. It describes an arc from a head to a word by their 
             metadata["taggers"] = jackknife.remembered
         dev_pair = None if held is None else (held.rows(), held)
         # sgd chooses its rate by dev, whose arcs are not pruned, which takes too much with pairs of arcs.
-        to_fit = None if held is None or self.chosen.order == 2 else (held.rows(), held.trees(labelled=labelled))
+        to_fit = None if held is None or self.chosen.order == 2 else (held.rows(), held.trees(labeled=labeled))
         return Job(
             self.estimator_class()(**self.parameters(), features=features, single_root=not self.several_roots),
             training.rows(),
-            training.trees(labelled=labelled),
+            training.trees(labeled=labeled),
             training.sizes,
             metadata,
             dev_pair,
@@ -240,7 +240,7 @@ A template joins terms by |. It describes an arc from a head to a word by their 
         trees = "projective" if report["projective"] else "not projective"
         crossing = f"{counted(report['crossing_trees'], 'tree')} {'has' if one else 'have'} crossing arcs"
         left = f" and {'was' if one else 'were'} left out"
-        done = {"projectivise": ", which were lifted", "drop": left}.get(report["crossing"], "")
+        done = {"projectivize": ", which were lifted", "drop": left}.get(report["crossing"], "")
         rows = [("trees", f"{trees}; {crossing}{done}")]
         rows += left_out_rows(report)
         if report["lost_arcs"] is not None:

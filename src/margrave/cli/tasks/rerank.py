@@ -279,7 +279,7 @@ class TranslationModel(Model):
         from margrave.metrics import (
             BleuStatistics,
             NistStatistics,
-            approximate_randomisation,
+            approximate_randomization,
             bleu_of_statistics,
             nist_of_statistics,
         )
@@ -315,8 +315,8 @@ class TranslationModel(Model):
                 for name in numbers
             },
             "p_value": {
-                "bleu": approximate_randomisation(bleu["chosen"], bleu["first"], bleu_of_statistics),
-                "nist": approximate_randomisation(nist["chosen"], nist["first"], nist_of_statistics),
+                "bleu": approximate_randomization(bleu["chosen"], bleu["first"], bleu_of_statistics),
+                "nist": approximate_randomization(nist["chosen"], nist["first"], nist_of_statistics),
             },
         }
 

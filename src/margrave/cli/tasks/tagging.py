@@ -13,7 +13,7 @@ from margrave.cli import conllu
 from margrave.cli.kernels import KernelOptions
 from margrave.cli.options import command_option
 from margrave.cli.reports import percent, table
-from margrave.cli.sequences import Batch, ColumnReader, ConlluReader, Labelled, SequenceReader
+from margrave.cli.sequences import Batch, ColumnReader, ConlluReader, Labeled, SequenceReader
 from margrave.cli.streams import display_name, naming, source, with_own
 from margrave.cli.tasks.base import Job, Model, Task, top_table
 from margrave.errors import DataError, MargraveError, quoted
@@ -171,7 +171,7 @@ A template names columns of the token and of its neighbors, counted from 0 witho
                 columns = columns.replace("without", "before")
             raise DataError(str(self.templates), None, f"it uses column {given.n_columns - 1}, but {columns}.")
         _check_number_of_labels(y)
-        dev_pair = None if dev is None else reader.labelled(dev, n_columns)
+        dev_pair = None if dev is None else reader.labeled(dev, n_columns)
         if self.chosen.segments:
             y = _with_alternatives(self.alternatives, _well_formed(reader, data, y))
             dev_pair = (
@@ -204,7 +204,7 @@ A template names columns of the token and of its neighbors, counted from 0 witho
         if not loss_named(self.chosen.loss).latent and learner_named(self.chosen.learner).name != "lp":
             raise MargraveError("--alternatives needs --loss latent-log, --loss latent-hinge or --learner lp.")
 
-    def _training_data(self, data: str) -> tuple[SequenceReader, Labelled]:
+    def _training_data(self, data: str) -> tuple[SequenceReader, Labeled]:
         """How the files are read, and the sequences of the first with their labels."""
         format = self.format or conllu.format_by_extension(data) or "columns"
         if format == "conllx":
@@ -218,7 +218,7 @@ A template names columns of the token and of its neighbors, counted from 0 witho
             if label in columns:
                 raise MargraveError(f"{label} is both the --label and one of the --columns.")
             of_words = ConlluReader(label, columns)
-            return of_words, of_words.labelled(data, len(columns))
+            return of_words, of_words.labeled(data, len(columns))
         if self.columns is not None:
             raise MargraveError(f"--columns applies to CoNLL-U only, and {display_name(data)} is a column file.")
         # TAB and \t are easier to type than the character.
@@ -327,7 +327,7 @@ class TaggingModel(Model):
 
     def predicted_lines(self, path: str, marginals: bool, **options: Any) -> Iterator[list[str]]:
         """The input with the label, batch by batch."""
-        first, batches = self.reader.unlabelled(path, self.n_columns, marginals)
+        first, batches = self.reader.unlabeled(path, self.n_columns, marginals)
         for text in self._on_threads(partial(self._written, marginals), batches):
             yield [first, text] if first else [text]
             first = ""
@@ -359,7 +359,7 @@ class TaggingModel(Model):
         from margrave.data.tags import convert_tags
         from margrave.metrics import sequence_accuracy, token_accuracy
 
-        X, gold = self.reader.labelled(path, self.n_columns)
+        X, gold = self.reader.labeled(path, self.n_columns)
         written = scheme or _scheme_of(chain(*gold))
         if self.tagger.saved_as == "SegmentTagger" and written is not None:  # Predictions are in IOB2.
             with naming(path):

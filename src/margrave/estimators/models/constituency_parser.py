@@ -194,7 +194,7 @@ class ParsingModel(ConstituencySettings, ConstituencyModel, saved_as="Constituen
         splits = features is not None and (features.given is None or features.has_splits) and self.kernel is None
         if self.grammar == "spans":
             return SpanTree(splits)
-        return ContextFreeTree(splits, self.binarise, self.horizontal, self.vertical, self.terminals, self.rare)
+        return ContextFreeTree(splits, self.binarize, self.horizontal, self.vertical, self.terminals, self.rare)
 
     def _span_templates(self) -> SpanTemplates | None:
         """What `features` stands for: a grammar of rules without a kernel has no templates by default."""

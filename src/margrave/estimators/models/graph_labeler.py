@@ -58,7 +58,7 @@ class GraphModel(GraphSettings, ApproximateModel, saved_as="GraphLabeler"):
         return examples
 
     def _inputs(self, X: Any) -> list[Graph]:
-        return as_graphs(X, self.neighbours, self.window)
+        return as_graphs(X, self.neighbors, self.window)
 
     def _outputs(self, Y: Any, X: Sequence[Graph]) -> list[list[Any]]:
         return flat_labels(Y, X)

@@ -17,7 +17,7 @@ class PCFGModel(PCFGSettings, ConstituencyModel, saved_as="PCFG"):
     n_long_: int
 
     def _structure(self, examples: Examples) -> ContextFreeTree:
-        return ContextFreeTree(False, self.binarise, self.horizontal, self.vertical, self.terminals, self.rare)
+        return ContextFreeTree(False, self.binarize, self.horizontal, self.vertical, self.terminals, self.rare)
 
     def _check_parameters(self) -> Any:
         checked = super()._check_parameters()

@@ -1,6 +1,6 @@
 """Trains a dependency parser on the built-in treebank, and draws the test sentence that it is least sure about.
 
-Run it with `python examples/parse_harbour.py`; it draws demo/tree.png.
+Run it with `python examples/parse_harbor.py`; it draws demo/tree.png.
 """
 
 from pathlib import Path
@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from margrave import DependencyParser
-from margrave.datasets import load_harbour
+from margrave.datasets import load_harbor
 from margrave.metrics import attachment_report, punctuation
 from margrave.plots import arc_diagram, save_figure
 
@@ -17,7 +17,7 @@ LONGEST = 16  # words of a sentence to draw
 
 
 def main() -> None:
-    sentences = {part: load_harbour(part) for part in ("train", "test")}
+    sentences = {part: load_harbor(part) for part in ("train", "test")}
     X = {part: [[(w.form, w.upos, w.feats) for w in s.words] for s in of] for part, of in sentences.items()}
     y = {part: [[(w.head, w.deprel) for w in s.words] for s in of] for part, of in sentences.items()}
     print(f"training on {len(X['train'])} sentences:        UAS     LAS   whole trees   (without punctuation)")

@@ -7,12 +7,12 @@ import pytest
 
 from margrave.data import Sentence
 from margrave.data.heads import is_projective
-from margrave.datasets import conllu_lines, load_harbour, read_conllu
+from margrave.datasets import conllu_lines, load_harbor, read_conllu
 from margrave.datasets.builtin import Part
 from margrave.errors import MargraveError
 
 PARTS: list[Part] = ["train", "dev", "test"]
-SENTENCES = {part: load_harbour(part) for part in PARTS}
+SENTENCES = {part: load_harbor(part) for part in PARTS}
 ALL = [sentence for part in PARTS for sentence in SENTENCES[part]]
 
 UPOS = "ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ VERB"
@@ -87,7 +87,7 @@ def test_there_are_short_and_long_sentences() -> None:
 
 
 def test_the_table_of_the_readme_is_right() -> None:
-    readme = (files("margrave.datasets") / "harbour" / "README.md").read_text(encoding="utf-8")
+    readme = (files("margrave.datasets") / "harbor" / "README.md").read_text(encoding="utf-8")
     for part in PARTS:
         lengths = [len(sentence.words) for sentence in SENTENCES[part]]
         crossing = sum(not is_projective(sentence.heads) for sentence in SENTENCES[part])
@@ -100,10 +100,10 @@ def test_the_table_of_the_readme_is_right() -> None:
 
 def test_what_is_read_is_written_as_it_was() -> None:
     for part in PARTS:
-        with as_file(files("margrave.datasets") / "harbour" / f"{part}.conllu") as path:
+        with as_file(files("margrave.datasets") / "harbor" / f"{part}.conllu") as path:
             assert "".join(f"{line}\n" for line in conllu_lines(read_conllu(path))).encode() == path.read_bytes()
 
 
 def test_a_part_that_the_treebank_does_not_have_is_refused() -> None:
     with pytest.raises(MargraveError, match=r"^unknown part 'tset'; did you mean 'test'\?"):
-        load_harbour("tset")  # type: ignore[arg-type]
+        load_harbor("tset")  # type: ignore[arg-type]
