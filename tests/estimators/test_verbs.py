@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from margrave import MargraveError, Reranker, SequenceTagger, load
+from margrave import DependencyParser, HomologyRanker, LossFamily, MargraveError, Reranker, SequenceTagger, load
 from margrave.estimators.files import SavedModel
 from margrave.features import Templates
 from margrave.files.stored import import_modules
@@ -45,6 +45,36 @@ def trial(entry: Entry) -> Trial:
 
 def fitted(entry: Entry, **settings: Any) -> Any:
     return entry.make(**{"n_jobs": 1, **settings}).fit(entry.X, entry.y)
+
+
+@every
+def test_log_probabilities_are_those_of_all_outputs(entry: Entry) -> None:
+    """They sum to one over all outputs, which the k best are for a large k, and differ as scores do."""
+    model = fitted(entry, loss=LossFamily(0.7, 0.0), C=0.5)
+    given = model.log_probability(entry.X, entry.y)
+    assert given.shape == (len(entry.y),) and (given <= 0).all()
+    if isinstance(model, HomologyRanker):  # Its k best are candidates, each with all of its alignments.
+        return
+    kbest = model.predict_kbest(entry.X, k=2000)
+    i = min(range(len(kbest)), key=lambda i: len(kbest[i]))
+    X = entry.X[[i] * len(kbest[i])] if hasattr(entry.X, "shape") else [entry.X[i]] * len(kbest[i])
+    scores = np.array([score for score, _ in kbest[i]])
+    found = model.log_probability(X, [output for _, output in kbest[i]])
+    assert_allclose(np.exp(found).sum(), 1.0, rtol=1e-9)
+    assert_allclose(found - found[0], 0.7 * (scores - scores[0]), rtol=1e-9, atol=1e-12)
+
+
+def test_the_log_probability_of_a_labeled_tree_is_that_of_heads_and_of_labels() -> None:
+    X = [[("a", "D"), ("b", "N")], [("b", "N"), ("a", "D"), ("b", "N")]] * 2
+    y = [[(2, "det"), (0, "root")], [(0, "root"), (3, "det"), (1, "obj")]] * 2
+    parser = DependencyParser(C=0.3, labels=True).fit(X, y)
+    heads = [[head for head, _ in tree] for tree in y]
+    labels = [[label for _, label in tree] for tree in y]
+    assert parser.labeler_ is not None
+    of_labels = parser.labeler_.log_probability(X, labels, heads=heads)
+    assert_allclose(parser.log_probability(X, y), parser.log_probability(X, heads) + of_labels, rtol=1e-12)
+    with pytest.raises(MargraveError, match="pass heads alone"):
+        DependencyParser(labels=False).fit(X, y).log_probability(X, y)
 
 
 def test_every_estimator_is_registered_here() -> None:

@@ -1,12 +1,10 @@
 """Labels for the arcs of given dependency trees: the second stage of a parser."""
 
-from dataclasses import replace
 from typing import Any
 
 from margrave.data.classes import label_numbers
-from margrave.errors import MargraveError
 from margrave.estimators.base import StructuredEstimator
-from margrave.estimators.models.arc_labeler import LabelerModel, has_tags, hash_bits
+from margrave.estimators.models.arc_labeler import LabelerModel, has_tags, hash_bits, with_heads
 from margrave.examples import Examples
 from margrave.features import ArcTemplates, Features
 from margrave.maps import TreeMap
@@ -36,14 +34,8 @@ class ArcLabeler(LabelerModel, StructuredEstimator):
         return TreeMap(hash_bits(self.weights, self.n_words_), list(outputs.names))
 
     def _prepared(self, examples: Examples) -> tuple[Examples, dict[str, Any]]:
-        heads, labels = examples.extra("heads"), examples.Y
-        if heads is None:
-            raise MargraveError("labels are learned for the arcs of trees: pass heads=.")
-        for i, (tree, names) in enumerate(zip(heads, labels, strict=True)):
-            if len(tree) != len(names):
-                raise MargraveError(f"example {i} has {len(tree)} heads and {len(names)} labels.")
-        pairs = [list(zip(*of, strict=True)) for of in zip(heads, labels, strict=True)]
-        return replace(examples, Y=pairs), {"n_words_": sum(map(len, pairs))}
+        examples = with_heads(examples)
+        return examples, {"n_words_": sum(map(len, examples.Y))}
 
     def _learned(self, examples: Examples, outputs: Any) -> dict[str, Any]:
         if not has_tags(examples.X):

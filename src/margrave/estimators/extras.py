@@ -11,7 +11,7 @@ from types import FunctionType
 from typing import Any
 
 LEARNING = ("fit", "fit_path")
-PREDICTION = ("predict", "predict_marginals", "predict_kbest", "sample")
+PREDICTION = ("predict", "predict_marginals", "predict_kbest", "sample", "log_probability")
 
 
 @dataclass(frozen=True)

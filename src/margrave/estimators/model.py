@@ -26,7 +26,7 @@ from margrave.files import model as model_file
 from margrave.files.stored import pack, unpack, vector
 from margrave.learners.ended import Ended
 from margrave.learners.record import Record
-from margrave.losses import Cost, loss_named
+from margrave.losses import Cost, LossFamily, loss_named
 from margrave.maps.base import FeatureMap, Ranked
 from margrave.maps.mercer import Kernel
 from margrave.maps.table import FeatureTable
@@ -217,6 +217,15 @@ class StructuredModel(SavedModel, saved_as=""):
         """
         return self._sample(self._examples("sample", X, extras), n, random_state)
 
+    def log_probability(self, X: Any, y: Any, **extras: Any) -> NDArray[np.float64]:
+        """Compute the log probability of one given output per example, under the model of `predict_marginals`.
+
+        Parameters
+        ----------
+        X, y : as in `fit`.
+        """
+        return self._log_probability(self._examples("log_probability", X, extras, y))
+
     def score(self, X: Any, y: Any, **extras: Any) -> float:
         """Compute the score of the predictions for these examples.
 
@@ -267,10 +276,22 @@ class StructuredModel(SavedModel, saved_as=""):
         outputs = self._finished(bound.examples, bound.decode(begin, parts, owners), owners.tolist())
         return [list(outputs[first : first + n]) for first in range(0, len(outputs), n)]
 
+    def _log_probability(self, examples: Examples) -> NDArray[np.float64]:
+        bound = self._bind(examples)
+        _check_offer(bound, "logsum", "log_probability")
+        beta = self._temperature()
+        # L(beta, 0) is -log p / beta.
+        family = LossFamily(beta, 0.0).core(1.0, None)
+        losses, _ = _core.losses_and_gradient(bound.problem, self._weights(), family, self._threads(), False)
+        return np.minimum(-beta * losses, 0.0)
+
     def _bind(self, examples: Examples) -> BoundProblem[Any, Any]:
         """New examples, bound with what the model has learned."""
         self._check_fitted()
         examples.X = self._inputs(examples.X)
+        if examples.Y is not None:
+            examples.Y = self._outputs(examples.Y, examples.X)
+            self._structure(examples).count_examples(examples.X, examples.Y)
         return self._bound(examples, self.outputs_, self.map_, self.features_)
 
     def _bound(

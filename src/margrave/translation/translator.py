@@ -239,15 +239,15 @@ class Translator(TranslatorSettings, Estimator, StructuredModel):
         """
         return self._lattice_decoder().sample(self.lattices(X), n, random_state)
 
-    def log_probability(self, X: Sequence[str], strings: Sequence[str]) -> list[float]:
+    def log_probability(self, X: Sequence[str], y: Sequence[str]) -> NDArray[np.float64]:
         """Compute the log probability of one translation per sentence: of all paths that spell it together.
 
         Parameters
         ----------
         X : as in `predict`.
-        strings : the translations; the result is minus infinity if no path of the search graph spells one.
+        y : the translations; the result is minus infinity if no path of the search graph spells one.
         """
-        return self._lattice_decoder().log_probability(self.lattices(X), strings)
+        return self._lattice_decoder().log_probability(self.lattices(X), y)
 
     def _lattice_decoder(self) -> LatticeDecoder:
         """The decoder of search graphs, whose distribution has the beta of the loss."""

@@ -1,5 +1,6 @@
 """Models that predict the labels of the arcs of given dependency trees, and what they share with those of parsers."""
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -25,7 +26,13 @@ _MANY_WORDS, _HASH_BITS = 20_000, 22
 class LabelerModel(ArcLabelerSettings, StructuredModel, saved_as="ArcLabeler"):
     """Predicts the labels of the arcs of given trees: what a parser's second stage has learned."""
 
-    extras = (Extra("heads", ("fit", "fit_path", "predict", "score"), "the heads of the words of each sentence."),)
+    extras = (
+        Extra(
+            "heads",
+            ("fit", "fit_path", "predict", "score", "log_probability"),
+            "the heads of the words of each sentence.",
+        ),
+    )
     _more: ClassVar[tuple[str, ...]] = ("pairs_",)
 
     pairs_: TagPairs | None
@@ -56,7 +63,7 @@ class LabelerModel(ArcLabelerSettings, StructuredModel, saved_as="ArcLabeler"):
         return super()._check_parameters()
 
     def _structure(self, examples: Examples) -> NonProjectiveTree:
-        return NonProjectiveTree(single_root=False, labelled=True)
+        return NonProjectiveTree(single_root=False, labeled=True)
 
     def _completed(self, examples: Examples, outputs: Any) -> Examples:
         arcs, X = examples.extra("arcs"), examples.encoded
@@ -68,6 +75,9 @@ class LabelerModel(ArcLabelerSettings, StructuredModel, saved_as="ArcLabeler"):
             return examples.having(arcs=arcs)
         return examples.having(arcs=arcs, labels=self.pairs_.labels(X, arcs.left, len(outputs.names)))
 
+    def _log_probability(self, examples: Examples) -> NDArray[np.float64]:
+        return super()._log_probability(with_heads(examples))
+
     def _finished(self, examples: Examples, outputs: Any, owners: Any) -> list[list[Any]]:
         return [[label for _, label in tree] for tree in outputs]
 
@@ -75,6 +85,17 @@ class LabelerModel(ArcLabelerSettings, StructuredModel, saved_as="ArcLabeler"):
         """The fraction of words with the right label."""
         pairs = [(a, b) for gold, found in zip(Y, predicted, strict=True) for a, b in zip(gold, found, strict=True)]
         return sum(bool(a == b) for a, b in pairs) / max(len(pairs), 1)
+
+
+def with_heads(examples: Examples) -> Examples:
+    """Examples whose outputs are pairs (head, label), from the labels of given trees."""
+    heads, labels = examples.extra("heads"), examples.Y
+    if heads is None:
+        raise MargraveError("labels belong to the arcs of trees: pass heads=.")
+    for i, (tree, names) in enumerate(zip(heads, labels, strict=True)):
+        if len(tree) != len(names):
+            raise MargraveError(f"example {i} has {len(tree)} heads and {len(names)} labels.")
+    return replace(examples, Y=[list(zip(*of, strict=True)) for of in zip(heads, labels, strict=True)])
 
 
 def check_weights(weights: Any) -> None:

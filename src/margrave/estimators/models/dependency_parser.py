@@ -1,7 +1,7 @@
 """Models that predict dependency trees."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,7 +23,7 @@ from margrave.maps.base import Ranked
 from margrave.settings.dependency_parser import ParserSettings
 from margrave.structures import ArcPairTree, NonProjectiveTree, ProjectiveTree, SecondOrderTree
 from margrave.structures.arc_pair_tree import FALLBACKS
-from margrave.structures.arc_trees import DependencyTree, flat_heads
+from margrave.structures.arc_trees import DependencyTree, flat_heads, split_labels
 from margrave.structures.pruning import TagPairs
 
 # A pruner keeps heads whose posterior is at least this fraction of the best one, and at most this many.
@@ -187,6 +187,17 @@ class ParserModel(ParserSettings, ApproximateModel, saved_as="DependencyParser")
         begin, _, mu = _core.marginals_all(bound.problem, self.coef_, self._temperature(), self._threads())
         return _core.argmax_all(bound.problem, None, self._threads(), theta=only_arcs(bound.core, begin, mu))
 
+    def _log_probability(self, examples: Examples) -> NDArray[np.float64]:
+        """That of the heads and, if y has labels, of the labels given the heads."""
+        if self.labels == "joint" or not has_labels(examples.Y):
+            return super()._log_probability(examples)
+        self._check_fitted()
+        heads, labels = split_labels(examples.Y)
+        of_heads = super()._log_probability(replace(examples, Y=heads))
+        if self.labeler_ is None:
+            raise MargraveError("this parser predicts no labels: pass heads alone.")
+        return of_heads + self.labeler_.log_probability(examples.X, labels, heads=heads)
+
     def _finished(self, examples: Examples, outputs: Sequence[Any], owners: Sequence[int]) -> Any:
         """Trees with the labels of the second stage, if there is one."""
         if self.labeler_ is None:
@@ -236,11 +247,11 @@ class ParserModel(ParserSettings, ApproximateModel, saved_as="DependencyParser")
     def _structure(self, examples: Examples) -> DependencyTree:
         joint = self.labels == "joint"
         if self.order == 2 and self.projective_:
-            return SecondOrderTree("grandparents", single_root=self.single_root, labelled=joint)
+            return SecondOrderTree("grandparents", single_root=self.single_root, labeled=joint)
         if self.order == 2:
-            return ArcPairTree(single_root=self.single_root, labelled=joint, fallback=self.fallback)
+            return ArcPairTree(single_root=self.single_root, labeled=joint, fallback=self.fallback)
         kind = ProjectiveTree if self.projective_ else NonProjectiveTree
-        return kind(single_root=self.single_root, labelled=joint)
+        return kind(single_root=self.single_root, labeled=joint)
 
     def _prunes(self) -> str | bool:
         """What `prune` stands for."""

@@ -5,6 +5,7 @@ from math import inf
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from margrave import _core
 from margrave.checks import whole
@@ -54,21 +55,21 @@ class LatticeModel(LatticeSettings, StructuredModel, saved_as="LatticeDecoder"):
         """
         return self._predict_kbest(Examples(X), k)
 
-    def log_probability(self, X: Any, strings: Sequence[str]) -> list[float]:
+    def log_probability(self, X: Any, y: Sequence[str]) -> NDArray[np.float64]:
         """Compute the log probability of one string per lattice: of all paths that spell it together.
 
         Parameters
         ----------
         X : as in `fit`.
-        strings : one string per lattice; minus infinity if no path spells it.
+        y : one string per lattice; the result is minus infinity if no path spells it.
         """
         raw = self._inputs(X)
-        good = [good_strings(string, i) for i, string in enumerate(strings)]
+        good = [good_strings(string, i) for i, string in enumerate(y)]
         if len(good) != len(raw):
             raise MargraveError(f"there are {len(raw)} lattices in X and {len(good)} strings.")
         missing = set(without_good_path(raw, good))
         kept = [i for i in range(len(raw)) if i not in missing]
-        found = [-inf] * len(raw)
+        found = np.full(len(raw), -inf)
         if not kept:
             return found
         self._check_fitted()
@@ -77,7 +78,7 @@ class LatticeModel(LatticeSettings, StructuredModel, saved_as="LatticeDecoder"):
         problem: Any = bound.problem
         for k, i in enumerate(kept):
             theta = self._temperature() * problem.score(k, self._weights())
-            found[i] = float(min(problem.logsum_among(True, k, theta)[0] - problem.logsum(k, theta)[0], 0.0))
+            found[i] = min(problem.logsum_among(True, k, theta)[0] - problem.logsum(k, theta)[0], 0.0)
         return found
 
     def _structure(self, examples: Examples) -> LatticePaths:
