@@ -294,7 +294,7 @@ def structures() -> dict[str, Small]:
         ),
         "graph": Small("GraphLabeler", {}, lambda: maps(6)),
         **{f"graph, {name}": Small("GraphLabeler", {"inference": name}, lambda: maps(3, 3, 3)) for name in INFERENCES},
-        "candidates": Small("Reranker", {}, lambda: lists(20)),
+        "candidates": Small("Reranker", {}, lambda: lists(20)[:2], extras={"costs": lists(20)[2]}),
         "lattice": Small("LatticeDecoder", {"starts": 1, "features": make("EdgeFeatures", words=True)}, compounds),
         "tree": Small(
             "DependencyParser", {"projective": False, **arcs}, lambda: trees("train", 12, labels=False, longest=12)
@@ -471,7 +471,9 @@ def models() -> dict[str, Small]:
             compounds,
             lambda: {"lattices": compounds()[0]},
         ),
-        "reranker": Small("Reranker", {}, lambda: lists(30), lambda: {"lists": lists(60)[0]}),
+        "reranker": Small(
+            "Reranker", {}, lambda: lists(30)[:2], lambda: {"lists": lists(60)[0]}, {"costs": lists(30)[2]}
+        ),
         "aligner": Small("SequenceAligner", {}, lambda: dialects(0, 8), some_pairs),
         "aligner, windows": Small(
             "SequenceAligner",

@@ -978,7 +978,7 @@ class Both(_core.Problem):
     def radius(self, i: int) -> float:
         return 100.0
 
-    def golds(self, i: int) -> int:
+    def gold_count(self, i: int) -> int:
         return 2
 
     def gold(self, i: int, k: int = 0) -> NDArray[np.int32]:

@@ -227,15 +227,6 @@ def test_other_parts_have_no_score_and_are_not_read(kind: Kind) -> None:
                 assert_array_equal(one, same)
 
 
-def test_a_checkpoint_with_the_numbers_of_all_parts_goes_on(tmp_path: Path) -> None:
-    """Earlier versions wrote such files."""
-    problem, path = chain_of(10), tmp_path / "run.checkpoint"
-    solved(problem, all_parts=True, passes=2, checkpoint=Checkpoint(path))
-    went_on = solved(problem, passes=5, checkpoint=Checkpoint(path))
-    assert_array_equal(went_on.w, solved(problem, all_parts=True, passes=5).w)
-    assert len(went_on.state.t) == _core.part_offsets(problem)[-1]
-
-
 def test_a_checkpoint_of_stored_parts_goes_on_with_the_same_bits(tmp_path: Path) -> None:
     problem, path = chain_of(11), tmp_path / "run.checkpoint"
     solved(problem, passes=2, checkpoint=Checkpoint(path))

@@ -97,7 +97,7 @@ def _core_order(found: Lattice, paths: list[Parts], spelled: list[str], chosen: 
     rows = _core.Tokens(np.array([0, len(found.edges)]), np.zeros(len(found.edges) + 1, dtype=np.int64),
                         np.zeros(0, dtype=np.int32), None)  # fmt: skip
     problem = _core.join(arrays, _core.sparse_parts(1, rows, arrays.choices))
-    listed = [tuple(problem.gold(0, k).tolist()) for k in range(problem.golds(0))]
+    listed = [tuple(problem.gold(0, k).tolist()) for k in range(problem.gold_count(0))]
     expected = [{path for path, string in zip(paths, spelled, strict=True) if string == each} for each in chosen]
     assert [spelled[paths.index(path)] for path in listed] == [
         string for string, of in zip(chosen, expected, strict=True) for _ in of

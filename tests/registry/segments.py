@@ -141,7 +141,8 @@ def segments(
     def others(i: int) -> list[Parts]:
         """The good outputs but for the first, in the order of the core, which is arbitrary."""
         by_parts = {tuple(sorted(of)): of for of in (parts.of(lengths[i], y) for y in right[i])}
-        listed = [by_parts[tuple(sorted(bound.problem.gold(i, k).tolist()))] for k in range(bound.problem.golds(i))]
+        good = [bound.problem.gold(i, k).tolist() for k in range(bound.problem.gold_count(i))]
+        listed = [by_parts[tuple(sorted(each))] for each in good]
         assert len(set(listed)) == len(listed) == len(right[i]) and listed[0] == parts.of(lengths[i], gold[i])
         return listed[1:]
 

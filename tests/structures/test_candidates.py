@@ -65,16 +65,16 @@ def test_the_good_outputs_come_best_first_also_from_slices_and_offsets() -> None
     for begin, view in views.items():
         for i in range(view.size):
             good = [[2, 0], [1], [0, 1, 2]][begin + i]
-            assert view.golds(i) == len(good)
+            assert view.gold_count(i) == len(good)
             assert [view.gold(i, k).tolist() for k in range(len(good))] == [[k] for k in good]
             assert view.gold(i).tolist() == good[:1]
     offset = _core.offset(problem, np.ones(3))
-    assert [offset.golds(i) for i in range(3)] == [2, 1, 3]
+    assert [offset.gold_count(i) for i in range(3)] == [2, 1, 3]
     for k in (-1, 2, 2**40):
         message = refusal(lambda k=k: problem.gold(0, k))
         assert message == f"good output {k} of example 0 is out of range: there are 2."
-    assert "example 3 is out of range" in refusal(lambda: problem.golds(3))
-    assert "without good candidates" in refusal(lambda: bind([np.eye(3)], feature_map=learned(3)).golds(0))
+    assert "example 3 is out of range" in refusal(lambda: problem.gold_count(3))
+    assert "without good candidates" in refusal(lambda: bind([np.eye(3)], feature_map=learned(3)).gold_count(0))
 
 
 def learned(width: int) -> SparseMap:
@@ -88,7 +88,7 @@ class GapsWithSeveral(Gaps):
 
     every_good: Any
 
-    def golds(self, i: int) -> Any:
+    def gold_count(self, i: int) -> Any:
         return len(self.every_good) if isinstance(self.every_good, list) else self.every_good
 
     def gold(self, i: int, k: int = 0) -> Any:
@@ -97,19 +97,19 @@ class GapsWithSeveral(Gaps):
 
 def test_a_problem_written_in_python_may_have_several_good_outputs() -> None:
     old = Gaps([np.eye(3)], [(0, 2)])
-    assert old.golds(0) == old.slice(0, 1).golds(0) == 1
+    assert old.gold_count(0) == old.slice(0, 1).gold_count(0) == 1
     assert old.slice(0, 1).gold(0, 0).tolist() == [0, 2]
     assert "there are 1" in refusal(lambda: old.slice(0, 1).gold(0, 1))
     several = GapsWithSeveral([np.eye(3)], [(0, 2)])
     several.every_good = [[0, 2], [1], []]
     view = several.slice(0, 1)
-    assert view.golds(0) == 3
+    assert view.gold_count(0) == 3
     assert [view.gold(0, k).tolist() for k in range(3)] == several.every_good
     several.every_good = [[0, 2], [7]]
     assert "part 7 is out of range" in refusal(lambda: view.gold(0, 1))
-    for wrong, words in ((0, "golds(i) must be at least 1"), ("two", "golds(i) must return a whole number, not str")):
+    for wrong, words in ((0, "must be at least 1"), ("two", "must return a whole number, not str")):
         several.every_good = wrong
-        assert words in refusal(lambda: view.gold(0))
+        assert f"gold_count(i) {words}" in refusal(lambda: view.gold(0))
 
 
 def test_other_good_candidates_make_other_data_of_a_checkpoint() -> None:

@@ -291,7 +291,7 @@ def test_alternatives_divide_the_segmentations(seed: int, tied: bool) -> None:
     best = check_division(problem, rng.standard_normal(listed.n), listed, good)
     whole = {tuple(sorted(parts)): bool(flag) for parts, flag in zip(listed.ys, good, strict=True)}
     assert all(whole[tuple(sorted(y))] == wanted for wanted, y in best.items())
-    found = [tuple(sorted(problem.gold(0, k).tolist())) for k in range(problem.golds(0))]
+    found = [tuple(sorted(problem.gold(0, k).tolist())) for k in range(problem.gold_count(0))]
     assert found[0] == tuple(sorted(parts.of(n, every[[tags_of(outputs, y) for y in every].index([*answers])])))
     assert sorted(found) == sorted(tuple(sorted(listed.ys[k])) for k in np.flatnonzero(good))
     delta, c0 = problem.cost(0)

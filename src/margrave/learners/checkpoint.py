@@ -140,7 +140,7 @@ def fingerprint(objective: "Objective", learner: str, settings: dict[str, Any]) 
     data = cost = 0
     for i in range(problem.size):
         data = _hash(problem.gold(i), data)
-        for k in range(1, problem.golds(i)):
+        for k in range(1, problem.gold_count(i)):
             data = _hash(problem.gold(i, k), data)
         data = _hash(np.asarray(problem.score(i, w), dtype=np.float32), data)  # The last bits depend on the processor.
         if loss.gamma > 0 and not loss.zero_one:

@@ -36,14 +36,6 @@ class GibbsState(DualState):
         self.at_gold = False  # whether mu is that of the gold outputs, which no natural parameters express
         self.smo_passes = 0  # the number of passes after which natural parameters describe the blocks
 
-    def unpack(self, plain: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        """Restore what `pack` returned; earlier versions stored the numbers of all parts."""
-        every = int(_core.part_offsets(self.objective.problem)[-1])
-        if self.stored_parts is not None and arrays["t"].shape == (every,):
-            self.stored_parts = None
-            self.t, self.mu = np.empty(every, self.t.dtype), np.empty(every, self.mu.dtype)
-        super().unpack(plain, arrays)
-
     def verify(self) -> None:
         """w and D must be those of the natural parameters."""
         super().verify()

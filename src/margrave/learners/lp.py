@@ -342,7 +342,7 @@ class LPConstraints:
         self.sites = _core.lp_sites(problem, margin) if several else np.arange(problem.size + 1)
         self._rule = margin, closest, found, metric, self.sites
         # Line 6 of Algorithm 1 does not always find the most violated constraint if outputs cannot be listed.
-        self.misses = closest and found is None and any(problem.golds(i) > 1 for i in range(problem.size))
+        self.misses = closest and found is None and any(problem.gold_count(i) > 1 for i in range(problem.size))
         self.exact = not self.misses and bool(getattr(problem, "exact", True))
         # The most violated output does not depend on the length of w if the margin is 1, if outputs are single parts,
         # there are no sums, and if they are sets of changes, all changes are found at once.

@@ -119,7 +119,7 @@ class LossFamily(Stored, kind="loss"):
     def charges_good(self, problem: _core.Problem) -> bool:
         """Whether the loss compares whole outputs with the first good one of an example that has several."""
         whole = self.beyond_parts(problem) or self.slack == 0 or isinstance(self.costs, F1 | CostFunction)
-        return whole and "good" in problem.offers and any(problem.golds(i) > 1 for i in range(problem.size))
+        return whole and "good" in problem.offers and any(problem.gold_count(i) > 1 for i in range(problem.size))
 
     def core(
         self, C: float = 1.0, sample_weight: NDArray[np.float64] | None = None, *, gamma: float | None = None

@@ -70,7 +70,7 @@ def case_of(problem: _core.Problem, every: Sequence[Sequence[Sequence[int]]]) ->
     """
     outputs = [Outputs(problem.parts(i), [tuple(sorted(map(int, y))) for y in ys]) for i, ys in enumerate(every)]
     gold = [
-        [tuple(sorted(_ints(problem.gold(i, k) if k else problem.gold(i)))) for k in range(problem.golds(i))]
+        [tuple(sorted(_ints(problem.gold(i, k) if k else problem.gold(i)))) for k in range(problem.gold_count(i))]
         for i in range(len(outputs))
     ]
     costs = []
@@ -139,7 +139,7 @@ def gold_and_costs(case: Case, i: int, theta: Array, rng: np.random.Generator) -
     require(problem.has_gold, "it has no gold outputs")
     require(problem.size == len(case), f"it has {problem.size} examples, and should have {len(case)}")
     require(problem.parts(i) == outputs.n, f"it has {problem.parts(i)} parts, and should have {outputs.n}")
-    require(problem.golds(i) == len(case.good(i)), f"it has {problem.golds(i)} good outputs")
+    require(problem.gold_count(i) == len(case.good(i)), f"it has {problem.gold_count(i)} good outputs")
     for k, wanted in enumerate(case.good(i)):
         y = _sorted(problem.gold(i, k) if k else problem.gold(i))
         require(y == wanted, f"good output {k} is {y}, and should be {wanted}")

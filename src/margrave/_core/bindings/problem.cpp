@@ -165,8 +165,10 @@ struct PythonProblem final : Problem {
   }
   int64_t gold(int64_t i, int64_t k, Output& y) const override {
     const nb::gil_scoped_acquire gil;
-    const int64_t n = overrides("golds") ? result<int64_t>(call("golds", i), "golds(i) must return a whole number") : 1;
-    if (n < 1) throw InputError("golds(i) must be at least 1, and it is " + std::to_string(n) + ".");
+    const int64_t n = overrides("gold_count")
+                          ? result<int64_t>(call("gold_count", i), "gold_count(i) must return a whole number")
+                          : 1;
+    if (n < 1) throw InputError("gold_count(i) must be at least 1, and it is " + std::to_string(n) + ".");
     if (k == 0)
       y = output(call("gold", i), i, "the result of gold(i)");
     else if (k < n)
@@ -472,7 +474,7 @@ void bind_problem(nb::module_& m) {
           },
           "i"_a, "k"_a = 0, "The parts of the gold output; of the k-th, best first, where several are good.")
       .def(
-          "golds",
+          "gold_count",
           [](const Problem& p, int64_t i) {
             p.check_example(i);
             Output y;

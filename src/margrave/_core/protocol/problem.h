@@ -168,7 +168,7 @@ class Structure {
   virtual int64_t repeats(int64_t) const { return 1; }  // at most this often is one part in one output
 
   virtual bool has_gold() const = 0;
-  virtual int64_t golds(int64_t) const { return 1; }             // how many outputs are good
+  virtual int64_t gold_count(int64_t) const { return 1; }        // how many outputs are good
   virtual void gold(int64_t i, int64_t k, Output& y) const = 0;  // the k-th of them, best first
   virtual double cost(int64_t i, double* delta) const = 0;
   virtual bool zero_one_is_of_parts() const { return false; }  // every output is a single part
@@ -519,7 +519,7 @@ class BoundProblem final : public Problem {
     return features_->move_weighted(i, v, c, w);
   }
   int64_t gold(int64_t i, int64_t k, Output& y) const override {
-    const int64_t n = structure_->golds(i);
+    const int64_t n = structure_->gold_count(i);
     if (k < n) structure_->gold(i, k, y);
     return n;
   }

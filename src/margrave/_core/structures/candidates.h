@@ -32,7 +32,7 @@ class CandidateStructure final : public SinglePartStructure {
   int64_t size() const override { return static_cast<int64_t>(begin_.size()) - 1; }
   int64_t parts(int64_t i) const override { return begin_[at(i + 1)] - begin_[at(i)]; }
   bool has_gold() const override { return !good_begin_.empty(); }
-  int64_t golds(int64_t i) const override {
+  int64_t gold_count(int64_t i) const override {
     if (!has_gold()) throw InputError("this problem was bound without good candidates.");
     return good_begin_[at(i + 1)] - good_begin_[at(i)];
   }
@@ -42,7 +42,7 @@ class CandidateStructure final : public SinglePartStructure {
       std::copy(cost_.begin() + begin_[at(i)], cost_.begin() + begin_[at(i + 1)], delta);
       return 0;
     }
-    const int64_t n = golds(i);
+    const int64_t n = gold_count(i);
     std::fill(delta, delta + parts(i), 1.0);
     for (int64_t k = 0; k < n; ++k) delta[good_[at(good_begin_[at(i)] + k)]] = 0;
     return 0;
@@ -72,7 +72,7 @@ class CandidateStructure final : public SinglePartStructure {
       for (int64_t c = cost_.empty() ? parts(i) : 0; c < parts(i); ++c)
         if (!std::isfinite(cost_[at(begin_[at(i)] + c)]) || cost_[at(begin_[at(i)] + c)] < 0)
           throw InputError(example + ", candidate " + std::to_string(c) + ": costs must be finite and not negative.");
-      if (golds(i) == 0) throw InputError(example + " has no good candidate.");
+      if (gold_count(i) == 0) throw InputError(example + " has no good candidate.");
       std::vector<int32_t> good(good_.begin() + good_begin_[at(i)], good_.begin() + good_begin_[at(i + 1)]);
       for (const int32_t c : good) {
         if (c < 0 || c >= parts(i))

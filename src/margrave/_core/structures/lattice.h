@@ -62,7 +62,7 @@ class LatticeStructure final : public Structure, public GoodInference {
   int64_t parts(int64_t i) const override { return of(i).paths.edges(); }
   unsigned offers() const override { return kArgmax | kArgmaxByCost | kLogsum | kKbest | kSample | kUntied | kEntropy; }
   bool has_gold() const override { return has_gold_; }
-  int64_t golds(int64_t i) const override { return has_gold_ ? static_cast<int64_t>(listed_[at(i)].size()) : 1; }
+  int64_t gold_count(int64_t i) const override { return has_gold_ ? static_cast<int64_t>(listed_[at(i)].size()) : 1; }
   void gold(int64_t i, int64_t k, Output& y) const override {
     check_gold();
     y = listed_[at(i)][at(k)];

@@ -83,7 +83,7 @@ class SemiMarkovStructure final : public Structure, public GoodInference {
     return kArgmax | kArgmaxByCost | kLogsum | kKbest | kSample | (tied_ ? 0u : kUntied | kEntropy);
   }
   bool has_gold() const override { return !data_.gold.empty() || data_.begin.back() == 0; }
-  int64_t golds(int64_t i) const override {
+  int64_t gold_count(int64_t i) const override {
     if (!divided()) return 1;
     return static_cast<int64_t>(std::min(good_[at(i)].count(), static_cast<double>(kListedGood)));
   }
