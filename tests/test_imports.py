@@ -1,11 +1,13 @@
 """The front door: `import margrave` is cheap, and every public name is behind it."""
 
 import ast
+import pickle
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import margrave
@@ -13,6 +15,7 @@ import margrave.estimators
 import margrave.translation
 from margrave.estimators.files import SavedModel
 from margrave.files.stored import import_modules
+from tests.estimators.registry import ENTRIES, Entry
 
 HEAVY = ("numpy", "scipy", "sklearn", "rich", "typer", "safetensors", "matplotlib", "pandas")
 
@@ -39,6 +42,20 @@ def test_an_estimator_imports_no_command_line() -> None:
     loaded = modules_after("from margrave import SequenceTagger")
     assert "margrave.estimators" in loaded
     assert not loaded & {"rich", "typer", "matplotlib", "pandas", "margrave.cli"}
+
+
+@pytest.mark.parametrize("entry", ENTRIES.values(), ids=ENTRIES)
+def test_a_loaded_model_predicts_without_scikit_learn_and_scipy(entry: Entry, tmp_path: Path) -> None:
+    entry.make().fit(entry.X, entry.y).save(tmp_path / "model")
+    plain = entry.X.tolist() if isinstance(entry.X, np.ndarray) else entry.X
+    (tmp_path / "X").write_bytes(pickle.dumps(plain))
+    loaded = modules_after(
+        f"import margrave, pickle; X = pickle.loads(open({str(tmp_path / 'X')!r}, 'rb').read())\n"
+        f"assert len(margrave.load({str(tmp_path / 'model')!r}).predict(X)) == len(X)"
+    )
+    with_matrices = {"TaxonomyClassifier", "HierarchicalMultiLabelClassifier"}  # of nodes, which are SciPy's
+    unneeded = {"sklearn", "margrave.learners.base", "margrave.estimators.base"}
+    assert not loaded & (unneeded if entry.make().saved_as in with_matrices else unneeded | {"scipy"})
 
 
 def test_records_and_endings_are_imported_without_the_learners() -> None:

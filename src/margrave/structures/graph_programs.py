@@ -10,16 +10,17 @@ labeling.
 from dataclasses import dataclass, field
 from itertools import product
 from math import inf
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linprog
-from scipy.sparse import csr_array, vstack
 
 from margrave.data.rules import Allowed, AtMostOne, Budget, Forbidden, Implies, Or, OwnRule, TreeRule, Xor
 from margrave.errors import MargraveError, setting
 from margrave.highs import highs_for
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 Floats = NDArray[np.float64]
 _MOST_CELLS = 10**7  # of the tables of one graph
@@ -95,7 +96,7 @@ class _Program:
     columns: int
     column: NDArray[np.int64]  # of each part
     forbidden: NDArray[np.int64]  # columns that are 0
-    matrix: csr_array
+    matrix: "csr_array"
     low: Floats
     high: Floats
 
@@ -140,6 +141,9 @@ def relaxation_is_empty(arrays: Any, sizes: NDArray[np.int64], g: int, most_colu
     upper = np.ones(program.columns)
     upper[program.forbidden] = 0.0
     above, below = np.isfinite(program.high), np.isfinite(program.low)
+    from scipy.optimize import linprog  # slow to import, and most graphs need no linear program
+    from scipy.sparse import vstack
+
     solved = linprog(
         np.zeros(program.columns),
         A_ub=vstack([program.matrix[above], -program.matrix[below]]),
@@ -171,6 +175,8 @@ def _program(arrays: Any, sizes: NDArray[np.int64], g: int, most_columns: int = 
             arrays.data[arrays.data_begin[h] : arrays.data_begin[h + 1]].tolist(),
         )
     rows = made.rows
+    from scipy.sparse import csr_array
+
     matrix = csr_array((rows.value, (rows.row, rows.column)), shape=(len(rows.low), made.columns))
     return _Program(
         begin[-1],
