@@ -91,7 +91,7 @@ def random_scores(rng: np.random.Generator, n: int, style: str) -> Array:
     if style == "ties":
         return rng.integers(-1, 2, n).astype(float)
     if style == "nearly ties":
-        return rng.choice([0.1, 0.2, 0.3, -0.7], n)
+        return rng.choice(np.array([0.1, 0.2, 0.3, -0.7]), n)
     size = {"usual": 1.0, "forbidden": 1.0, "range 230": 115.0, "300": 300.0}.get(style, 800.0)
     theta = size * (rng.standard_normal(n) if size == 1 else rng.choice([-1.0, 1.0], n) * rng.uniform(0.99, 1.0, n))
     if "forbidden" in style:

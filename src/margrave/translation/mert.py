@@ -85,7 +85,8 @@ def deviations(lists: Iterable[NDArray[np.float64]]) -> NDArray[np.float64]:
     ----------
     lists : for each list, an array (candidates, d).
     """
-    total, size = np.float64(0.0), 0
+    total: NDArray[np.float64] | float = 0.0
+    size = 0
     for rows in lists:
         total = total + ((rows - rows.mean(axis=0)) ** 2).sum(axis=0)
         size += len(rows)

@@ -71,7 +71,7 @@ struct PythonProblem final : Problem {
   int64_t parts(int64_t i) const override {
     const nb::gil_scoped_acquire gil;
     if (parts_.empty()) parts_.assign(static_cast<size_t>(size()), -1);
-    int64_t& known = parts_[static_cast<size_t>(i)];
+    int64_t& known = parts_[i];
     if (known < 0) {
       const auto n = result<int64_t>(call("parts", i), "parts(i) must return a whole number");
       if (n < 0 || n > std::numeric_limits<int32_t>::max())
@@ -458,7 +458,7 @@ void bind_problem(nb::module_& m) {
             p.check_example(i);
             const WeightedParts weighted = p.weighted_parts(i);
             std::vector<int32_t> parts(static_cast<size_t>(weighted.size()));
-            weighted.each([&](int64_t k, int64_t part) { parts[static_cast<size_t>(k)] = static_cast<int32_t>(part); });
+            weighted.each([&](int64_t k, int64_t part) { parts[k] = static_cast<int32_t>(part); });
             return to_numpy(std::move(parts));
           },
           "i"_a, "The parts that have a weight: the scores of others are 0 under all weights.")

@@ -90,15 +90,13 @@ struct Posteriors {
   }
 };
 
-inline size_t at(int64_t k) { return static_cast<size_t>(k); }
-
 // Values of all states of all cells, row by row; cells outside have the value that adds nothing.
 class Table {
  public:
-  Table(int64_t n, int64_t m, double nothing) : m_(m), nothing_(nothing), values_(at(3 * n * m), nothing) {}
-  void set(State s, int64_t i, int64_t j, double value) { values_[at((i * 3 + s) * m_ + j)] = value; }
+  Table(int64_t n, int64_t m, double nothing) : m_(m), nothing_(nothing), values_(3 * n * m, nothing) {}
+  void set(State s, int64_t i, int64_t j, double value) { values_[(i * 3 + s) * m_ + j] = value; }
   double operator()(State s, int64_t i, int64_t j) const {
-    return i < 0 || j < 0 ? nothing_ : values_[at((i * 3 + s) * m_ + j)];
+    return i < 0 || j < 0 ? nothing_ : values_[(i * 3 + s) * m_ + j];
   }
 
  private:
@@ -115,7 +113,7 @@ inline void forward_logs(const Scores& s, Table& f) {
   for (int64_t i = 0; i < s.n; ++i)
     for (int64_t j = 0; j < s.m; ++j) {
       const double before = log_add(f(kM, i - 1, j - 1), f(kX, i - 1, j - 1), f(kY, i - 1, j - 1));
-      f.set(kM, i, j, s.pair[at(i)][j] + margrave::log_add(s.begin(i, j), before));
+      f.set(kM, i, j, s.pair[i][j] + margrave::log_add(s.begin(i, j), before));
       if (i > 0) f.set(kX, i, j, margrave::log_add(s.x_open[i] + f(kM, i - 1, j), s.x_extend[i] + f(kX, i - 1, j)));
       if (j > 0)
         f.set(kY, i, j,
@@ -139,26 +137,26 @@ inline double logsum_logs(const Scores& s, Posteriors& mu) {
   // b: sums over what follows, for the row below and for this one, by state.
   std::vector<double> below[3], here[3];
   for (int k = 0; k < 3; ++k) {
-    below[k].assign(at(s.m + 1), -kInfinity);
-    here[k].assign(at(s.m + 1), -kInfinity);
+    below[k].assign(s.m + 1, -kInfinity);
+    here[k].assign(s.m + 1, -kInfinity);
   }
   for (int64_t i = s.n - 1; i >= 0; --i) {
     const bool last = i + 1 == s.n;
     for (int64_t j = s.m - 1; j >= 0; --j) {
       const bool final = j + 1 == s.m;
-      const double next = last || final ? -kInfinity : s.pair[at(i + 1)][j + 1] + below[kM][at(j + 1)];
-      const double to_x = last ? -kInfinity : below[kX][at(j)];
-      const double to_y = final ? -kInfinity : here[kY][at(j + 1)];
+      const double next = last || final ? -kInfinity : s.pair[i + 1][j + 1] + below[kM][j + 1];
+      const double to_x = last ? -kInfinity : below[kX][j];
+      const double to_y = final ? -kInfinity : here[kY][j + 1];
       const double open_x = last ? -kInfinity : s.x_open[i + 1] + to_x;
       const double extend_x = last ? -kInfinity : s.x_extend[i + 1] + to_x;
       const double open_y = final ? -kInfinity : s.y_open[j + 1] + to_y;
       const double extend_y = final ? -kInfinity : s.y_extend[j + 1] + to_y;
       const double finish = s.end(i, j);
-      here[kM][at(j)] = margrave::log_add(log_add(next, open_x, open_y), finish);
-      here[kX][at(j)] = log_add(next, extend_x, open_y);
-      here[kY][at(j)] = margrave::log_add(next, extend_y);
+      here[kM][j] = margrave::log_add(log_add(next, open_x, open_y), finish);
+      here[kX][j] = log_add(next, extend_x, open_y);
+      here[kY][j] = margrave::log_add(next, extend_y);
       const double m_here = f(kM, i, j) - log_z, x_here = f(kX, i, j) - log_z, y_here = f(kY, i, j) - log_z;
-      mu.pair[at(i)][j] += std::exp(m_here + here[kM][at(j)]);
+      mu.pair[i][j] += std::exp(m_here + here[kM][j]);
       if (!last) {
         mu.x_open[i + 1] += std::exp(m_here + open_x);
         mu.x_extend[i + 1] += std::exp(x_here + extend_x);
@@ -167,8 +165,7 @@ inline double logsum_logs(const Scores& s, Posteriors& mu) {
         mu.y_open[j + 1] += std::exp(m_here + open_y) + std::exp(x_here + open_y);
         mu.y_extend[j + 1] += std::exp(y_here + extend_y);
       }
-      mu.add_outside(s, i, j, std::exp(s.begin(i, j) + s.pair[at(i)][j] + here[kM][at(j)] - log_z),
-                     std::exp(m_here + finish));
+      mu.add_outside(s, i, j, std::exp(s.begin(i, j) + s.pair[i][j] + here[kM][j] - log_z), std::exp(m_here + finish));
     }
     for (int k = 0; k < 3; ++k) std::swap(below[k], here[k]);
   }
@@ -274,23 +271,23 @@ class ScaledSums {
 
   bool prepare() {
     y_open_ = zeros(), y_extend_ = zeros();
-    x_open_.resize(at(s_.n)), x_extend_.resize(at(s_.n));
+    x_open_.resize(s_.n), x_extend_.resize(s_.n);
     if (!factors(s_.y_open, s_.m, y_open_) || !factors(s_.y_extend, s_.m, y_extend_)) return false;
     if (!factors(s_.x_open, s_.n, x_open_.data()) || !factors(s_.x_extend, s_.n, x_extend_.data())) return false;
     const int64_t rows = s_.distinct_rows;
     pairs_ = scratch_.take(rows * width_);
     std::fill_n(pairs_, rows * width_, 0.0);
-    tops_.assign(at(rows), 0.0);
-    std::vector<bool> known(at(rows), false);
+    tops_.assign(rows, 0.0);
+    std::vector<bool> known(rows, false);
     for (int64_t i = 0; i < s_.n; ++i) {
-      const int64_t r = s_.row[at(i)];
-      if (known[at(r)]) continue;
-      known[at(r)] = true;
+      const int64_t r = s_.row[i];
+      if (known[r]) continue;
+      known[r] = true;
       ChainTable table{pairs_ + r * width_, nullptr, 0, 0, false};
-      loops().exp_range(s_.m, s_.pair[at(i)], &table);
+      loops().exp_range(s_.m, s_.pair[i], &table);
       if (table.top == -kInfinity) continue;  // the row stays 0
       if (table.top > kLargest || table.top < -kMostLog) return false;
-      tops_[at(r)] = std::exp(table.top);
+      tops_[r] = std::exp(table.top);
     }
     prepare(s_.begin_y, s_.lead_y, false, begin_);
     prepare(s_.end_y, s_.trail_y, true, end_);
@@ -361,9 +358,9 @@ class ScaledSums {
 
   bool downwards(double& log_z) {
     sums_.clear(0);
-    exponents_.assign(at(s_.n), 0);
-    logs_.assign(at(s_.n), -kInfinity);
-    begins_.assign(at(s_.n), 0.0);
+    exponents_.assign(s_.n, 0);
+    logs_.assign(s_.n, -kInfinity);
+    begins_.assign(s_.n, 0.0);
     log_z = s_.empty;
     AlignmentSums row{};
     row.m = s_.m;
@@ -372,22 +369,22 @@ class ScaledSums {
     int64_t next = 0;
     double sum = 0, ends = 0, carry = 0;
     for (int64_t i = 0; i < s_.n; ++i) {
-      int64_t& e = exponents_[at(i)];
+      int64_t& e = exponents_[i];
       begin_row(i, row);
       end_row(i, row);
-      const double first = s_.begin_x[i] + begin_.top, top = tops_[at(s_.row[at(i)])];
+      const double first = s_.begin_x[i] + begin_.top, top = tops_[s_.row[i]];
       if (!settle(next, sum, first, e, carry)) return false;
-      begins_[at(i)] = std::exp(first - static_cast<double>(e) * kLog2) * top;
-      row.pair = pairs_ + s_.row[at(i)] * width_;
-      row.begin_x = begins_[at(i)];
-      row.x_open = x_open_[at(i)] * carry;
-      row.x_extend = x_extend_[at(i)] * carry;
+      begins_[i] = std::exp(first - static_cast<double>(e) * kLog2) * top;
+      row.pair = pairs_ + s_.row[i] * width_;
+      row.begin_x = begins_[i];
+      row.x_open = x_open_[i] * carry;
+      row.x_extend = x_extend_[i] * carry;
       row.carry = carry * top;
       row.m_next = sums_(kM, i), row.x_next = sums_(kX, i), row.y_next = sums_(kY, i);
       row.m_here = sums_(kM, i + 1), row.x_here = sums_(kX, i + 1), row.y_here = sums_(kY, i + 1);
       sum = loops().alignment_sum_row(row, &ends);
       if (!(sum < kMost)) return false;
-      logs_[at(i)] = std::log2(sum);
+      logs_[i] = std::log2(sum);
       if (ends > 0)
         log_z = margrave::log_add(log_z, std::log(ends) + s_.end_x[i] + end_.top + static_cast<double>(e) * kLog2);
       next = e;
@@ -414,24 +411,24 @@ class ScaledSums {
       end_row(i, row);
       const double final = s_.end_x[i] + end_.top;
       if (!settle(next, sum, final, e, carry)) return false;
-      const size_t below = at(s_.row[at(last ? i : i + 1)]);
-      row.pair = pairs_ + s_.row[at(i)] * width_;
+      const size_t below = s_.row[last ? i : i + 1];
+      row.pair = pairs_ + s_.row[i] * width_;
       row.pair_next = pairs_ + static_cast<int64_t>(below) * width_;
-      row.begin_x = begins_[at(i)];
+      row.begin_x = begins_[i];
       row.end_x = std::exp(final - static_cast<double>(e) * kLog2);
-      row.x_open = last ? 0.0 : x_open_[at(i + 1)] * carry;
-      row.x_extend = last ? 0.0 : x_extend_[at(i + 1)] * carry;
+      row.x_open = last ? 0.0 : x_open_[i + 1] * carry;
+      row.x_extend = last ? 0.0 : x_extend_[i + 1] * carry;
       row.carry = last ? 0.0 : carry * tops_[below];
       row.m_next = sums(kM, (i + 1) % 2), row.x_next = sums(kX, (i + 1) % 2);
       row.m_here = sums(kM, i % 2), row.x_here = sums(kX, i % 2);
       shares.m = sums_(kM, i + 1), shares.x = sums_(kX, i + 1), shares.y = sums_(kY, i + 1);
-      const double both = static_cast<double>(exponents_[at(i)] + e);
+      const double both = static_cast<double>(exponents_[i] + e);
       shares.share = std::exp(both * kLog2 - log_z);
-      shares.pair = mu.pair[at(i)];
+      shares.pair = mu.pair[i];
       if (s_.shorter) std::fill_n(shares.begin_y, s_.m, 0.0), std::fill_n(shares.end_y, s_.m, 0.0);
       sum = loops().alignment_share_row(row, shares);
       if (!(sum < kMost) || !std::isfinite(shares.share)) return false;
-      const double most = std::max({logs_[at(i)], std::log2(sum), kLost});
+      const double most = std::max({logs_[i], std::log2(sum), kLost});
       if (values + kLost + most + both > log_z / kLog2 + kExact) return false;
       if (!last) {
         mu.x_open[i + 1] += shares.x_open;
@@ -482,16 +479,16 @@ bool sample(const Scores& s, int64_t draws, Random& random, const Take& take) {
   forward_logs(s, f);
   const double log_z = total_of(s, f);
   if (log_z == -kInfinity) return false;
-  std::vector<double> rows(at(s.n + 1)), weights(at(s.m));
+  std::vector<double> rows(s.n + 1), weights(s.m);
   for (int64_t i = 0; i < s.n; ++i)
-    for (int64_t j = 0; j < s.m; ++j) rows[at(i)] += std::exp(f(kM, i, j) + s.end(i, j) - log_z);
+    for (int64_t j = 0; j < s.m; ++j) rows[i] += std::exp(f(kM, i, j) + s.end(i, j) - log_z);
   rows.back() = std::exp(s.empty - log_z);
   Path path;
   for (int64_t k = 0; k < draws; ++k) {
     path.clear();
     int64_t i = random.choose(rows.data(), s.n + 1);
     if (i < s.n) {
-      for (int64_t j = 0; j < s.m; ++j) weights[at(j)] = std::exp(f(kM, i, j) + s.end(i, j) - log_z);
+      for (int64_t j = 0; j < s.m; ++j) weights[j] = std::exp(f(kM, i, j) + s.end(i, j) - log_z);
       int64_t j = random.choose(weights.data(), s.m);
       State state = kM;
       while (true) {
@@ -500,8 +497,8 @@ bool sample(const Scores& s, int64_t draws, Random& random, const Take& take) {
         int64_t i0 = i, j0 = j;
         if (state == kM) {
           --i0, --j0;
-          for (int q = 0; q < 3; ++q) ways[at(q)] = s.pair[at(i)][j] + f(static_cast<State>(q), i0, j0);
-          ways[3] = s.pair[at(i)][j] + s.begin(i, j);
+          for (int q = 0; q < 3; ++q) ways[q] = s.pair[i][j] + f(static_cast<State>(q), i0, j0);
+          ways[3] = s.pair[i][j] + s.begin(i, j);
         } else if (state == kX) {
           --i0;
           ways[0] = s.x_open[i] + f(kM, i0, j);
@@ -531,7 +528,10 @@ bool sample(const Scores& s, int64_t draws, Random& random, const Take& take) {
 // What begins and ends at row i, as the kernel takes it: a number for the row and one for each column.
 class Ends {
  public:
-  explicit Ends(const Scores& s) : s_(s), begin_(s.shorter ? at(s.m) : 0, 0.0), end_(s.shorter ? at(s.m) : 0, 0.0) {}
+  explicit Ends(const Scores& s)
+      : s_(s),
+        begin_(s.shorter ? static_cast<size_t>(s.m) : 0, 0.0),
+        end_(s.shorter ? static_cast<size_t>(s.m) : 0, 0.0) {}
   void of_row(int64_t i, AlignmentRow& row) {
     row.begin_x = s_.begin_x[i];
     row.end_x = s_.end_x[i];
@@ -539,8 +539,8 @@ class Ends {
     row.end_y = s_.end_y;
     if (!s_.shorter) return;
     for (int64_t j = 0; j < s_.m; ++j) {
-      begin_[at(j)] = s_.begin_y[j] + (s_.leads_x(i, j) ? s_.lead_x[i] : s_.lead_y[j]);
-      end_[at(j)] = s_.end_y[j] + (s_.trails_x(i, j) ? s_.trail_x[i] : s_.trail_y[j]);
+      begin_[j] = s_.begin_y[j] + (s_.leads_x(i, j) ? s_.lead_x[i] : s_.lead_y[j]);
+      end_[j] = s_.end_y[j] + (s_.trails_x(i, j) ? s_.trail_x[i] : s_.trail_y[j]);
     }
     row.begin_y = begin_.data();
     row.end_y = end_.data();
@@ -552,7 +552,7 @@ class Ends {
 };
 
 inline void gaps_of_row(const Scores& s, int64_t i, int64_t first, AlignmentRow& row) {
-  row.pair = s.pair[at(i)] + first;
+  row.pair = s.pair[i] + first;
   row.x_open = s.x_open[i];
   row.x_extend = s.x_extend[i];
   row.y_open = s.y_open + first;
@@ -623,7 +623,7 @@ class Divider {
     for (int64_t j = goal.cell.j; j >= first; --j) {
       const int64_t k = j - first;
       const bool final = j == goal.cell.j;
-      const double next = end || final ? -kInfinity : s_.pair[at(i + 1)][j + 1] + rows(kM, below)[k + 1];
+      const double next = end || final ? -kInfinity : s_.pair[i + 1][j + 1] + rows(kM, below)[k + 1];
       const double to_x = end ? -kInfinity : rows(kX, below)[k];
       const double to_y = final ? -kInfinity : rows(kY, here)[k + 1];
       const double open_y = final ? -kInfinity : s_.y_open[j + 1] + to_y;
@@ -648,7 +648,7 @@ class Divider {
       follow(i, 0, {kM, last}, rows, (i + 1) % 2, i % 2);
       ends.of_row(i, row);
       for (int64_t j = 0; j <= last.j; ++j) {
-        const double value = row.begin_x + row.begin_y[j] + s_.pair[at(i)][j] + rows(kM, i % 2)[j];
+        const double value = row.begin_x + row.begin_y[j] + s_.pair[i][j] + rows(kM, i % 2)[j];
         if (value > best) {
           best = value;
           first = {i, j};
@@ -816,7 +816,7 @@ class Graph {
     if (e >= 4 * root()) return s_.end((e - 4 * root()) / s_.m, (e - 4 * root()) % s_.m);
     const Place p = place(e / 4);
     switch (p.state) {
-      case kM: return s_.pair[at(p.i)][p.j] + (e % 4 == kBegins ? s_.begin(p.i, p.j) : 0.0);
+      case kM: return s_.pair[p.i][p.j] + (e % 4 == kBegins ? s_.begin(p.i, p.j) : 0.0);
       case kX: return e % 4 == kM ? s_.x_open[p.i] : s_.x_extend[p.i];
       default: return e % 4 == kY ? s_.y_extend[p.j] : s_.y_open[p.j];
     }
@@ -913,12 +913,12 @@ void best_by_cost(const Scores& s, const Scores& c, const Take& take) {
     }
     std::swap(to, merged);
   };
-  std::vector<List> lists(at(3 * s.n * s.m));
-  const auto list = [&](int state, int64_t i, int64_t j) -> List& { return lists[at(3 * (i * s.m + j) + state)]; };
+  std::vector<List> lists(3 * s.n * s.m);
+  const auto list = [&](int state, int64_t i, int64_t j) -> List& { return lists[3 * (i * s.m + j) + state]; };
   const List nothing{{0, 0.0, 3, 0}};
   for (int64_t i = 0; i < s.n; ++i)
     for (int64_t j = 0; j < s.m; ++j) {
-      const double pair = s.pair[at(i)][j], pair_cost = c.pair[at(i)][j];
+      const double pair = s.pair[i][j], pair_cost = c.pair[i][j];
       add(list(kM, i, j), nothing, pair_cost + c.begin(i, j), pair + s.begin(i, j), 3);
       if (i > 0 && j > 0)
         for (const State q : {kM, kX, kY}) add(list(kM, i, j), list(q, i - 1, j - 1), pair_cost, pair, q);
@@ -945,7 +945,7 @@ void best_by_cost(const Scores& s, const Scores& c, const Take& take) {
   };
   offer(static_cast<int64_t>(c.empty), {s.empty, -1, 0});
   for (int64_t cell = 0; cell < s.n * s.m; ++cell) {
-    const List& ends = lists[at(3 * cell + kM)];
+    const List& ends = lists[3 * cell + kM];
     const double value = s.end(cell / s.m, cell % s.m);
     if (!(value > -kInfinity)) continue;
     const auto more = static_cast<int64_t>(c.end(cell / s.m, cell % s.m));

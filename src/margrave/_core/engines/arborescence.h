@@ -110,14 +110,13 @@ class Arborescence {
   void order_from_root();
   void mark_descendants(int word);
 
-  double* row(int x) { return rows_.data() + at(slot_[at(x)]) * at(n_ + 1); }
-  static size_t at(int i) { return static_cast<size_t>(i); }
+  double* row(int x) { return rows_.data() + static_cast<size_t>(slot_[x]) * static_cast<size_t>(n_ + 1); }
 
   template <class Visit>
   void each_word_in(int x, Visit visit) const {
-    for (int word = first_[at(x)];; word = next_[at(word)]) {
+    for (int word = first_[x];; word = next_[word]) {
       visit(word);
-      if (word == last_[at(x)]) return;
+      if (word == last_[x]) return;
     }
   }
 
@@ -144,35 +143,35 @@ inline bool Arborescence::solve(int n, const double* theta, bool single_root) {
   start();
   for (int word = 1; word <= n; ++word) {
     path_.clear();
-    int x = top_[at(word)];
-    while (state_[at(x)] != kDone) {
-      if (state_[at(x)] == kOnPath) x = contract_cycle(x);
+    int x = top_[word];
+    while (state_[x] != kDone) {
+      if (state_[x] == kOnPath) x = contract_cycle(x);
       if (!choose_arc(x)) return false;
-      state_[at(x)] = kOnPath;
+      state_[x] = kOnPath;
       path_.push_back(x);
-      x = top_[at(head_[at(x)])];
+      x = top_[head_[x]];
     }
-    for (const int y : path_) state_[at(y)] = kDone;
+    for (const int y : path_) state_[y] = kDone;
   }
   return expand();
 }
 
 inline void Arborescence::start() {
-  const size_t most = at(2 * n_);  // the root, n words and at most n - 1 cycles
-  rows_.resize(at(n_) * at(n_ + 1));
+  const size_t most = 2 * n_;  // the root, n words and at most n - 1 cycles
+  rows_.resize(static_cast<size_t>(n_) * static_cast<size_t>(n_ + 1));
   for (auto* of_node : {&slot_, &parent_, &head_, &word_, &first_, &last_}) of_node->assign(most, 0);
   best_.assign(most, 0);
   state_.assign(most, kNew);
   kept_.assign(most, 1);
-  shift_.assign(at(n_ + 1), 0);
-  next_.resize(at(n_ + 1));
-  top_.resize(at(n_ + 1));
+  shift_.assign(n_ + 1, 0);
+  next_.resize(n_ + 1);
+  top_.resize(n_ + 1);
   std::iota(top_.begin(), top_.end(), 0);
   state_[0] = kDone;
   nodes_ = n_ + 1;
   for (int word = 1; word <= n_; ++word) {
-    slot_[at(word)] = word - 1;
-    first_[at(word)] = last_[at(word)] = word;
+    slot_[word] = word - 1;
+    first_[word] = last_[word] = word;
     const double* from = theta_ + part(n_, 0, word);
     double* to = row(word);
     std::copy(from, from + word, to);
@@ -197,43 +196,43 @@ inline bool Arborescence::choose_arc(int x) {
 
   double highest = kForbidden;
   each_word_in(x, [&](int word) {
-    const double value = theta_[part(n_, head, word)] - shift_[at(word)];
+    const double value = theta_[part(n_, head, word)] - shift_[word];
     if (value > highest) {
       highest = value;
-      word_[at(x)] = word;
+      word_[x] = word;
     }
   });
-  best_[at(x)] = best;
-  head_[at(x)] = head;
+  best_[x] = best;
+  head_[x] = head;
   return true;
 }
 
 // The end of the path, from node x on, becomes one node. An arc into a member costs the arc that member chose.
 inline int Arborescence::contract_cycle(int x) {
   const int z = nodes_++;
-  slot_[at(z)] = slot_[at(x)];
+  slot_[z] = slot_[x];
   double* merged = row(z);
-  for (int h = 0; h <= n_; ++h) merged[h] -= best_[at(x)];
+  for (int h = 0; h <= n_; ++h) merged[h] -= best_[x];
   int member;
   do {
     member = path_.back();
     path_.pop_back();
-    parent_[at(member)] = z;
-    const double given_up = best_[at(member)];
+    parent_[member] = z;
+    const double given_up = best_[member];
     if (member != x) {
       const double* scores = row(member);
       for (int h = 0; h <= n_; ++h) merged[h] = std::max(merged[h], scores[h] - given_up);
     }
-    if (first_[at(z)] == 0) {
-      first_[at(z)] = first_[at(member)];
+    if (first_[z] == 0) {
+      first_[z] = first_[member];
     } else {
-      next_[at(last_[at(z)])] = first_[at(member)];
+      next_[last_[z]] = first_[member];
     }
-    last_[at(z)] = last_[at(member)];
-    each_word_in(member, [&](int word) { shift_[at(word)] += given_up; });
+    last_[z] = last_[member];
+    each_word_in(member, [&](int word) { shift_[word] += given_up; });
   } while (member != x);
   each_word_in(z, [&](int word) {
-    top_[at(word)] = z;
+    top_[word] = z;
     merged[word] = kForbidden;
   });
   return z;
@@ -242,17 +241,17 @@ inline int Arborescence::contract_cycle(int x) {
 // From the outermost cycle inwards: the arc into a cycle replaces the one chosen by the member that it enters.
 inline bool Arborescence::expand() {
   for (int z = nodes_ - 1; z > n_; --z) {
-    int member = word_[at(z)];
-    while (parent_[at(member)] != z) member = parent_[at(member)];
-    head_[at(member)] = head_[at(z)];
-    word_[at(member)] = word_[at(z)];
-    kept_[at(member)] = 0;
+    int member = word_[z];
+    while (parent_[member] != z) member = parent_[member];
+    head_[member] = head_[z];
+    word_[member] = word_[z];
+    kept_[member] = 0;
   }
-  heads_.resize(at(n_));
+  heads_.resize(n_);
   int root_arcs = 0;
   for (int word = 1; word <= n_; ++word) {
-    heads_[at(word - 1)] = head_[at(word)];
-    root_arcs += head_[at(word)] == 0;
+    heads_[word - 1] = head_[word];
+    root_arcs += head_[word] == 0;
   }
   return !single_root_ || root_arcs == 1;
 }
@@ -264,21 +263,21 @@ inline Arborescence::Swap Arborescence::runner_up() {
   std::fill(shift_.begin(), shift_.end(), 0.0);
   Swap swap;
   for (int x = 1; x < nodes_; ++x) {
-    if (kept_[at(x)]) {
-      const int head = head_[at(x)], target = word_[at(x)];
+    if (kept_[x]) {
+      const int head = head_[x], target = word_[x];
       mark_descendants(target);
       outside_.clear();
       for (int h = 0; h <= n_; ++h) {
-        if (!below_[at(h)]) outside_.push_back(h);
+        if (!below_[h]) outside_.push_back(h);
       }
       each_word_in(x, [&](int word) {
         for (const int h : outside_) {
-          const double loss = best_[at(x)] - (theta_[part(n_, h, word)] - shift_[at(word)]);
+          const double loss = best_[x] - (theta_[part(n_, h, word)] - shift_[word]);
           if (loss < swap.loss && !(h == head && word == target)) swap = {loss, head, target};
         }
       });
     }
-    each_word_in(x, [&](int word) { shift_[at(word)] += best_[at(x)]; });
+    each_word_in(x, [&](int word) { shift_[word] += best_[x]; });
   }
   return swap;
 }
@@ -286,12 +285,12 @@ inline Arborescence::Swap Arborescence::runner_up() {
 // Every word after its head.
 inline void Arborescence::order_from_root() {
   order_.clear();
-  below_.assign(at(n_ + 1), 0);  // here: already in order_
+  below_.assign(n_ + 1, 0);  // here: already in order_
   below_[0] = 1;
   for (int word = 1; word <= n_; ++word) {
     path_.clear();
-    for (int x = word; !below_[at(x)]; x = heads_[at(x - 1)]) {
-      below_[at(x)] = 1;
+    for (int x = word; !below_[x]; x = heads_[x - 1]) {
+      below_[x] = 1;
       path_.push_back(x);
     }
     order_.insert(order_.end(), path_.rbegin(), path_.rend());
@@ -300,7 +299,7 @@ inline void Arborescence::order_from_root() {
 
 inline void Arborescence::mark_descendants(int word) {
   below_[0] = 0;
-  for (const int x : order_) below_[at(x)] = x == word || below_[at(heads_[at(x - 1)])];
+  for (const int x : order_) below_[x] = x == word || below_[heads_[x - 1]];
 }
 
 // ---- The partition function ----------------------------------------------------------------------------------------
@@ -386,8 +385,7 @@ class StateReduction {
   static void add_multiple(int n, T factor, const T* __restrict from, T* __restrict to) {
     for (int i = 0; i < n; ++i) to[i] = to[i] + factor * from[i];
   }
-  static size_t at(int i) { return static_cast<size_t>(i); }
-  size_t columns(int count) const { return at(count) * at(n_); }
+  size_t columns(int count) const { return static_cast<size_t>(count) * static_cast<size_t>(n_); }
 
   bool load(const double* theta);
   double scale_of(const double* scores) const;
@@ -416,15 +414,15 @@ bool StateReduction<T>::load(const double* theta) {
   columns_ = weights_ + columns(n_);  // (n + 1, n): the same by head, root first
   pivots_ = columns_ + columns(n_ + 1);
   spare_ = pivots_ + n_;
-  scales_.resize(at(n_));
-  mu_.resize(at(n_));
+  scales_.resize(n_);
+  mu_.resize(n_);
 
   double root_scale = kForbidden;
   for (int m = 0; m < n_; ++m) {
     const double* scores = theta + columns(m);
-    scales_[at(m)] = scale_of(scores);
-    if (scales_[at(m)] == kForbidden) return false;
-    root_scale = std::max(root_scale, scores[0] - scales_[at(m)]);
+    scales_[m] = scale_of(scores);
+    if (scales_[m] == kForbidden) return false;
+    root_scale = std::max(root_scale, scores[0] - scales_[m]);
   }
   if (root_scale == kForbidden) return false;
   if (!single_root_) root_scale = 0;
@@ -434,8 +432,8 @@ bool StateReduction<T>::load(const double* theta) {
   for (int m = 0; m < n_; ++m) {
     const double* scores = theta + columns(m);
     T* weights = weights_ + columns(m);
-    weights[0] = exp(scores[0] - scales_[at(m)] - root_scale);
-    for (int h = 1; h < n_; ++h) weights[h] = exp(scores[h] - scales_[at(m)]);
+    weights[0] = exp(scores[0] - scales_[m] - root_scale);
+    for (int h = 1; h < n_; ++h) weights[h] = exp(scores[h] - scales_[m]);
     T* column = columns_ + m;  // of the root, then word by word
     for (int h = 0; h <= m; ++h, column += n_) *column = weights[h];
     *column = T();
@@ -524,8 +522,8 @@ bool StateReduction<T>::marginals(const Block& block) {
   for (int h = m + 1; h < n_; ++h) sum = sum + weights[h] * escape[h];
   if (!usable(sum)) return false;
   mu_[0] = value(from_root / sum);
-  for (int h = 1; h <= m; ++h) mu_[at(h)] = value(weights[h] * escape[h - 1] / sum);
-  for (int h = m + 1; h < n_; ++h) mu_[at(h)] = value(weights[h] * escape[h] / sum);
+  for (int h = 1; h <= m; ++h) mu_[h] = value(weights[h] * escape[h - 1] / sum);
+  for (int h = m + 1; h < n_; ++h) mu_[h] = value(weights[h] * escape[h] / sum);
   if (m == 0) {  // the first word to be the last one: all others have their pivots
     product_ = Wide(sum);
     for (int k = 1; k < n_; ++k) product_ = product_ * Wide(pivots_[k]);
@@ -548,11 +546,11 @@ bool StateReduction<T>::log_odds(const Block& block) {
       return std::log(x);
   };
   double* const logs = mu_.data();  // of w_hm esc_h
-  logs[0] = single_root_ && !block.rare ? kForbidden : scores[0] - scales_[at(m)] - root_scale_;
+  logs[0] = single_root_ && !block.rare ? kForbidden : scores[0] - scales_[m] - root_scale_;
   for (int k = 1; k < n_; ++k) {
     const T escape = block.root[k <= m ? k - 1 : k];
     if (!kWide && scores[k] != kForbidden && !usable(escape)) return false;
-    logs[k] = scores[k] == kForbidden ? kForbidden : scores[k] - scales_[at(m)] + log_of(escape);
+    logs[k] = scores[k] == kForbidden ? kForbidden : scores[k] - scales_[m] + log_of(escape);
   }
   int best = 0;
   for (int k = 1; k < n_; ++k)
@@ -560,17 +558,17 @@ bool StateReduction<T>::log_odds(const Block& block) {
   double second = kForbidden, beside = 0;  // the sum of all but the best one
   for (int k = 0; k < n_; ++k)
     if (k != best) second = std::max(second, logs[k]);
-  before_.resize(at(n_));
+  before_.resize(n_);
   double sum = 0;
   for (int k = 0; k < n_; ++k) {  // the sums of those before and, below, of those behind
-    before_[at(k)] = sum;
+    before_[k] = sum;
     sum += std::exp(logs[k] - logs[best]);
     if (k != best && second > kForbidden) beside += std::exp(logs[k] - second);
   }
   sum = 0;
   for (int k = n_ - 1; k >= 0; --k) {
     const double own = logs[k], weight = std::exp(own - logs[best]);
-    if (k != best) logs[k] = own - logs[best] - std::log(before_[at(k)] + sum);
+    if (k != best) logs[k] = own - logs[best] - std::log(before_[k] + sum);
     sum += weight;
   }
   logs[best] = second > kForbidden ? logs[best] - second - std::log(beside) : -kForbidden;
@@ -627,15 +625,15 @@ bool wilson(int n, const double* theta, Rng& rng, int64_t budget, std::vector<do
   // A head is stored as -1 - head until the walk that chose it ends.
   heads.assign(size, -1);
   for (int start = 1; start <= n; ++start) {
-    for (int word = start; word > 0 && heads[static_cast<size_t>(word - 1)] < 0;) {
+    for (int word = start; word > 0 && heads[word - 1] < 0;) {
       if (budget-- == 0) return false;
       const size_t m = static_cast<size_t>(word - 1);
       const int head = head_of(draw(n, cumulative.data() + m * size, rng.uniform()), word);
       heads[m] = -1 - head;
       word = head;
     }
-    for (int word = start; word > 0 && heads[static_cast<size_t>(word - 1)] < 0;) {
-      int32_t& head = heads[static_cast<size_t>(word - 1)];
+    for (int word = start; word > 0 && heads[word - 1] < 0;) {
+      int32_t& head = heads[word - 1];
       head = -1 - head;
       word = head;
     }
@@ -729,8 +727,8 @@ inline int kbest(int n, const double* theta, bool single_root, int k, Workspace&
         if (word != root) ws.scores[part(n, 0, word)] = kForbidden;
       require(0, root);
     }
-    for (int i = last; i >= 0; i = constraints[static_cast<size_t>(i)].before) {
-      const Constraint& c = constraints[static_cast<size_t>(i)];
+    for (int i = last; i >= 0; i = constraints[i].before) {
+      const Constraint& c = constraints[i];
       if (c.required)
         require(c.head, c.word);
       else
@@ -757,7 +755,7 @@ inline int kbest(int n, const double* theta, bool single_root, int k, Workspace&
     } else {
       const Arborescence::Swap swap = ws.arborescence.runner_up();
       if (swap.word == 0) return;
-      add({values[static_cast<size_t>(t)] - swap.loss, last, root, t, swap.head, swap.word});
+      add({values[t] - swap.loss, last, root, t, swap.head, swap.word});
     }
   };
   const auto with = [&](int last, int head, int word, bool required) {
@@ -870,11 +868,11 @@ inline HeadCheck check(int n, const int32_t* heads, bool single_root) {
   std::vector<int> reached_from(static_cast<size_t>(n) + 1, 0);
   for (int start = 1; start <= n; ++start) {
     int word = start;
-    while (word > 0 && reached_from[static_cast<size_t>(word)] == 0) {
-      reached_from[static_cast<size_t>(word)] = start;
+    while (word > 0 && reached_from[word] == 0) {
+      reached_from[word] = start;
       word = heads[word - 1];
     }
-    if (word > 0 && reached_from[static_cast<size_t>(word)] == start) return {HeadError::cycle, word};
+    if (word > 0 && reached_from[word] == start) return {HeadError::cycle, word};
   }
   if (single_root) {
     const int32_t* first = std::find(heads, heads + n, 0);

@@ -87,26 +87,25 @@ class ArcBound {
     std::vector<double> from_tree, total, to_tree, logit;
     std::vector<Pair> pairs;
   };
-  static size_t at(int64_t k) { return static_cast<size_t>(k); }
   static double softplus(double x) { return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x)); }
   static double sigmoid(double x) { return x > 0 ? 1 / (1 + std::exp(-x)) : std::exp(x) / (1 + std::exp(x)); }
   static double message(double x, double score) { return softplus(x + score) - softplus(x); }
   // Odds of an arc that some trees have and some have not underflow at enormous scores only. The bound is valid at any
   // messages, but an infinite one would forbid the arc.
   static double finite(double logit) { return std::isinf(logit) ? std::copysign(kLargestLogit, logit) : logit; }
-  bool free(int32_t arc) const { return kind_[at(arc)] == Kind::kFree; }
+  bool free(int32_t arc) const { return kind_[arc] == Kind::kFree; }
 
   // log Z of trees with the scores `of_arcs`, and the log-odds of their arcs.
   double ask_tree(const std::vector<double>& of_arcs) {
     const int n = graph_->n;
-    every_.assign(at(n) * at(n), kForbidden);
+    every_.assign(static_cast<size_t>(n) * static_cast<size_t>(n), kForbidden);
     odds_.resize(every_.size());
     for (int64_t a = 0; a < graph_->arc_count; ++a)
-      every_[part(n, graph_->arcs[a].head, graph_->arcs[a].word)] = of_arcs[at(a)];
+      every_[part(n, graph_->arcs[a].head, graph_->arcs[a].word)] = of_arcs[a];
     const double log_z = log_odds(n, every_.data(), graph_->single_root, workspace_, odds_.data());
-    logit_.resize(at(graph_->arc_count));
+    logit_.resize(graph_->arc_count);
     for (int64_t a = 0; a < graph_->arc_count; ++a)
-      logit_[at(a)] = odds_[part(n, graph_->arcs[a].head, graph_->arcs[a].word)];
+      logit_[a] = odds_[part(n, graph_->arcs[a].head, graph_->arcs[a].word)];
     return log_z;
   }
 
@@ -114,7 +113,7 @@ class ArcBound {
   // tree is allowed.
   bool reduce(const double* theta) {
     const int64_t arcs = graph_->arc_count;
-    std::vector<char> forbidden(at(arcs), 0);
+    std::vector<char> forbidden(arcs, 0);
     for (bool again = true; again;) {
       again = false;
       scores_.assign(theta, theta + arcs);
@@ -125,7 +124,7 @@ class ArcBound {
       for (double& score : allowed)
         if (score != kForbidden) score = 0;
       if (ask_tree(allowed) == kForbidden) return false;
-      kind_.resize(at(arcs));
+      kind_.resize(arcs);
       for (size_t a = 0; a < kind_.size(); ++a) {
         kind_[a] = logit_[a] == kForbidden ? Kind::kNever : std::isinf(logit_[a]) ? Kind::kAlways : Kind::kFree;
         if (kind_[a] == Kind::kNever) scores_[a] = kForbidden;
@@ -133,7 +132,7 @@ class ArcBound {
       pairs_.clear();
       for (int64_t p = 0; p < graph_->pair_count; ++p) {
         const auto [a, b] = graph_->pairs[p];
-        const Kind first = kind_[at(a)], second = kind_[at(b)];
+        const Kind first = kind_[a], second = kind_[b];
         if (first == Kind::kNever || second == Kind::kNever) continue;
         if (first == Kind::kFree && second == Kind::kFree) {
           pairs_.push_back({a, b, p});
@@ -141,9 +140,9 @@ class ArcBound {
           continue;
         }
         const int32_t other = first == Kind::kAlways ? b : a;
-        scores_[at(other)] += theta[arcs + p];
-        if (scores_[at(other)] == kForbidden && !forbidden[at(other)]) {
-          forbidden[at(other)] = 1;
+        scores_[other] += theta[arcs + p];
+        if (scores_[other] == kForbidden && !forbidden[other]) {
+          forbidden[other] = 1;
           again = true;
         }
       }
@@ -170,8 +169,8 @@ class ArcBound {
     for (size_t a = 0; a < total_.size(); ++a)
       if (kind_[a] == Kind::kFree) total_[a] += kappa_ * from_tree_[a];
     for (const Pair& pair : pairs_) {
-      total_[at(pair.first)] += (1 - kappa_) * pair.rho * pair.to_first;
-      total_[at(pair.second)] += (1 - kappa_) * pair.rho * pair.to_second;
+      total_[pair.first] += (1 - kappa_) * pair.rho * pair.to_first;
+      total_[pair.second] += (1 - kappa_) * pair.rho * pair.to_second;
     }
     to_tree_ = total_;
     for (size_t a = 0; a < to_tree_.size(); ++a)
@@ -188,7 +187,7 @@ class ArcBound {
     for (size_t a = 0; a < kind_.size(); ++a)
       if (kind_[a] == Kind::kFree) update(from_tree_[a], finite(logit_[a]) - to_tree_[a]);
     for (Pair& pair : pairs_) {
-      const double a = total_[at(pair.first)] - pair.to_first, b = total_[at(pair.second)] - pair.to_second;
+      const double a = total_[pair.first] - pair.to_first, b = total_[pair.second] - pair.to_second;
       update(pair.to_first, message(b, pair.score));
       update(pair.to_second, message(a, pair.score));
     }
@@ -215,9 +214,9 @@ class ArcBound {
     for (const Forest& forest : forests_.forests()) value += share * sum_forest(forest, share, mu);
     for (int64_t p = 0; mu && p < graph_->pair_count; ++p) {  // of pairs that were handed on
       const auto [a, b] = graph_->pairs[p];
-      if (kind_[at(a)] == Kind::kAlways)
+      if (kind_[a] == Kind::kAlways)
         mu[graph_->arc_count + p] = mu[b];
-      else if (kind_[at(b)] == Kind::kAlways)
+      else if (kind_[b] == Kind::kAlways)
         mu[graph_->arc_count + p] = mu[a];
     }
     return value;
@@ -229,31 +228,31 @@ class ArcBound {
     double constant = 0;
     up_ = total_;
     const auto seen = [&](const Forest::Step& step) {  // what the pair is told about the child
-      const Pair& pair = pairs_[at(step.edge)];
-      return up_[at(step.child)] - (step.child_first ? pair.to_first : pair.to_second);
+      const Pair& pair = pairs_[step.edge];
+      return up_[step.child] - (step.child_first ? pair.to_first : pair.to_second);
     };
     for (size_t k = forest.steps.size(); k-- > 0;) {
       const Forest::Step& step = forest.steps[k];
-      const Pair& pair = pairs_[at(step.edge)];
+      const Pair& pair = pairs_[step.edge];
       const double x = seen(step);
       constant += softplus(x);
-      up_[at(step.parent)] += message(x, pair.score) - (step.child_first ? pair.to_second : pair.to_first);
+      up_[step.parent] += message(x, pair.score) - (step.child_first ? pair.to_second : pair.to_first);
     }
     marginal_.resize(up_.size());
     for (const int32_t a : forest.roots) {
       if (!free(a)) continue;
-      constant += softplus(up_[at(a)]);
+      constant += softplus(up_[a]);
       if (!mu) continue;
-      marginal_[at(a)] = sigmoid(up_[at(a)]);
-      mu[a] += share * marginal_[at(a)];
+      marginal_[a] = sigmoid(up_[a]);
+      mu[a] += share * marginal_[a];
     }
     for (const Forest::Step& step : forest.steps) {
       if (!mu) break;
-      const Pair& pair = pairs_[at(step.edge)];
-      const double x = seen(step), parent = marginal_[at(step.parent)];
+      const Pair& pair = pairs_[step.edge];
+      const double x = seen(step), parent = marginal_[step.parent];
       const double both = parent * sigmoid(x + pair.score);
-      marginal_[at(step.child)] = both + (1 - parent) * sigmoid(x);
-      mu[step.child] += share * marginal_[at(step.child)];
+      marginal_[step.child] = both + (1 - parent) * sigmoid(x);
+      mu[step.child] += share * marginal_[step.child];
       mu[graph_->arc_count + pair.number] += share / ((1 - kappa_) * pair.rho) * both;
     }
     return constant;

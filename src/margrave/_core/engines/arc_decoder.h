@@ -78,9 +78,9 @@ class ArcDecoder {
     for (size_t a = 0; a < weights_.size(); ++a) weights_[a] = score_[a] + u_[a];
     if (!solve(weights_, tree_)) return kForbidden;
     double sum = 0;
-    for (const int32_t a : tree_) sum += weights_[at(a)];
+    for (const int32_t a : tree_) sum += weights_[a];
     for (const Pair& pair : pairs_) {
-      const double a = score_[at(pair.first)] + pair.to_first, b = score_[at(pair.second)] + pair.to_second;
+      const double a = score_[pair.first] + pair.to_first, b = score_[pair.second] + pair.to_second;
       sum += std::max({0.0, a, b, a + b + pair.score});
     }
     return sum;
@@ -104,16 +104,15 @@ class ArcDecoder {
     double to_first = 0, to_second = 0;  // multipliers u
     double q_first = 0, q_second = 0, q_both = 0;
   };
-  static size_t at(int64_t k) { return static_cast<size_t>(k); }
 
   // Multipliers from the messages of belief propagation under scaled scores:
   // the tree is given the totals, and each pair what it has not sent. Few
   // iterations are left to do from there. False if there is no tree.
   bool start() {
-    scaled_.resize(at(graph_->arc_count + graph_->pair_count));
+    scaled_.resize(graph_->arc_count + graph_->pair_count);
     const double by = kSharpness / std::max(1.0, scale_);
     for (size_t k = 0; k < scaled_.size(); ++k) scaled_[k] = theta_[k] * by;
-    for (const Pair& pair : pairs_) scaled_[at(graph_->arc_count + pair.number)] = pair.score * by;
+    for (const Pair& pair : pairs_) scaled_[graph_->arc_count + pair.number] = pair.score * by;
     marginals_.resize(scaled_.size());
     const MessageResult found = messages_.run(*graph_, scaled_.data(), {kSweeps, 1e-2, 0.0}, marginals_.data());
     if (found.value == kForbidden) return false;
@@ -125,17 +124,17 @@ class ArcDecoder {
       const ArcMessages::Logs sent = messages_.messages(pair.number);
       const double to_first = std::isfinite(sent.to_first) ? sent.to_first / by : 0.0;
       const double to_second = std::isfinite(sent.to_second) ? sent.to_second / by : 0.0;
-      u_[at(pair.first)] += to_first;
-      u_[at(pair.second)] += to_second;
-      pair.to_first = -to_first - score_[at(pair.first)];
-      pair.to_second = -to_second - score_[at(pair.second)];
+      u_[pair.first] += to_first;
+      u_[pair.second] += to_second;
+      pair.to_first = -to_first - score_[pair.first];
+      pair.to_second = -to_second - score_[pair.second];
     }
     return true;
   }
 
   // Shares of the scores.
   void load() {
-    const auto arcs = at(graph_->arc_count);
+    const size_t arcs = graph_->arc_count;
     const double* of_pairs = theta_ + graph_->arc_count;
     const ScoreSize scores = size_of_scores(theta_, graph_->arc_count + graph_->pair_count);
     size_ = scores.largest * static_cast<double>(graph_->n);
@@ -147,8 +146,8 @@ class ArcDecoder {
       if (of_pairs[p] == 0 || theta_[a] == kForbidden || theta_[b] == kForbidden) continue;
       const double own = of_pairs[p] == kForbidden ? -3 * scores.sum : of_pairs[p];
       pairs_.push_back({a, b, p, own});
-      degree_[at(a)] += 1;
-      degree_[at(b)] += 1;
+      degree_[a] += 1;
+      degree_[b] += 1;
     }
     score_.assign(theta_, theta_ + graph_->arc_count);
     for (size_t a = 0; a < arcs; ++a) score_[a] /= degree_[a];
@@ -161,29 +160,29 @@ class ArcDecoder {
   // The best tree under weights of the arcs.
   bool solve(const std::vector<double>& weights, std::vector<int32_t>& tree) {
     const int n = graph_->n;
-    every_.assign(at(n) * at(n), kForbidden);
-    number_.resize(at(n) * at(n));
+    every_.assign(static_cast<size_t>(n) * static_cast<size_t>(n), kForbidden);
+    number_.resize(static_cast<size_t>(n) * static_cast<size_t>(n));
     for (int64_t a = 0; a < graph_->arc_count; ++a) {
       const size_t k = part(n, graph_->arcs[a].head, graph_->arcs[a].word);
       number_[k] = static_cast<int32_t>(a);
-      every_[k] = theta_[a] == kForbidden ? kForbidden : weights[at(a)];
+      every_[k] = theta_[a] == kForbidden ? kForbidden : weights[a];
     }
     if (!arborescence_.solve(n, every_.data(), graph_->single_root)) return false;
     const std::vector<int32_t>& heads = arborescence_.heads();
-    tree.resize(at(n));
-    for (int m = 1; m <= n; ++m) tree[at(m - 1)] = number_[part(n, heads[at(m - 1)], m)];
+    tree.resize(n);
+    for (int m = 1; m <= n; ++m) tree[m - 1] = number_[part(n, heads[m - 1], m)];
     return true;
   }
 
   double score(const std::vector<int32_t>& tree) {
-    here_.assign(at(graph_->arc_count), 0);
+    here_.assign(graph_->arc_count, 0);
     double sum = 0;
     for (const int32_t a : tree) {
       sum += theta_[a];
-      here_[at(a)] = 1;
+      here_[a] = 1;
     }
     for (const Pair& pair : pairs_)
-      if (here_[at(pair.first)] && here_[at(pair.second)]) sum += theta_[graph_->arc_count + pair.number];
+      if (here_[pair.first] && here_[pair.second]) sum += theta_[graph_->arc_count + pair.number];
     return sum;
   }
 
@@ -208,7 +207,7 @@ class ArcDecoder {
   Residuals step_pairs(double eta) {
     sum_ = q_;
     for (Pair& pair : pairs_) {
-      const size_t a = at(pair.first), b = at(pair.second);
+      const size_t a = pair.first, b = pair.second;
       const PairStep step = pair_step(z_[a] + (score_[a] + pair.to_first) / eta,
                                       z_[b] + (score_[b] + pair.to_second) / eta, pair.score / eta);
       pair.q_first = step.first;
@@ -227,7 +226,7 @@ class ArcDecoder {
       primal += (q_[a] - mean) * (q_[a] - mean);
     }
     for (Pair& pair : pairs_) {
-      const double of_first = pair.q_first - z_[at(pair.first)], of_second = pair.q_second - z_[at(pair.second)];
+      const double of_first = pair.q_first - z_[pair.first], of_second = pair.q_second - z_[pair.second];
       pair.to_first -= eta * of_first;
       pair.to_second -= eta * of_second;
       primal += of_first * of_first + of_second * of_second;

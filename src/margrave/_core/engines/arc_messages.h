@@ -80,7 +80,7 @@ class ArcMessages {
     double to_first, to_second;
   };
   Logs messages(int64_t pair) const {
-    const size_t p = at(pair);
+    const size_t p = pair;
     return is_wide_ ? Logs{log(wide_.to_first[p]), log(wide_.to_second[p])}
                     : Logs{log(plain_.to_first[p]), log(plain_.to_second[p])};
   }
@@ -133,7 +133,6 @@ class ArcMessages {
     else
       return x < y;
   }
-  static size_t at(int64_t k) { return static_cast<size_t>(k); }
 
   template <class T>
   Memory<T>& memory() {
@@ -155,17 +154,17 @@ class ArcMessages {
                const std::vector<double>& start, MessageResult& result) {
     Memory<T>& m = memory<T>();
     const double* const of_pairs = theta + graph.arc_count;
-    m.to_first.assign(at(graph.pair_count), T(1.0));
-    m.to_second.assign(at(graph.pair_count), T(1.0));
+    m.to_first.assign(graph.pair_count, T(1.0));
+    m.to_second.assign(graph.pair_count, T(1.0));
     for (size_t p = 0; 2 * p < start.size(); ++p) {
       m.to_first[p] = first_message<T>(start[2 * p]);
       m.to_second[p] = first_message<T>(start[2 * p + 1]);
     }
-    m.pair.resize(at(graph.pair_count));
-    m.odds.resize(at(graph.arc_count));
+    m.pair.resize(graph.pair_count);
+    m.odds.resize(graph.arc_count);
     for (int64_t p = 0; p < graph.pair_count; ++p) {
       if (!std::is_same_v<T, Wide> && std::fabs(of_pairs[p]) > kLargest && of_pairs[p] != kForbidden) return false;
-      m.pair[at(p)] = exp<T>(of_pairs[p]);
+      m.pair[p] = exp<T>(of_pairs[p]);
     }
     result = {};
     double damping = settings.damping, last = kInfinite;
@@ -198,37 +197,37 @@ class ArcMessages {
     const int n = graph.n;
     Memory<T>& m = memory<T>();
     total_.assign(theta, theta + graph.arc_count);
-    m.product.assign(at(graph.arc_count), T(1.0));
+    m.product.assign(graph.arc_count, T(1.0));
     const auto add = [&](int32_t arc, T message) {
-      T& product = m.product[at(arc)];
+      T& product = m.product[arc];
       product = product * message;
       if constexpr (std::is_same_v<T, double>) {
         if (product > 1e-100 && product < 1e100) return;
-        total_[at(arc)] += std::log(product);
+        total_[arc] += std::log(product);
         product = 1;
       }
     };
     for (int64_t p = 0; p < graph.pair_count; ++p) {
-      add(graph.pairs[p].first, m.to_first[at(p)]);
-      add(graph.pairs[p].second, m.to_second[at(p)]);
+      add(graph.pairs[p].first, m.to_first[p]);
+      add(graph.pairs[p].second, m.to_second[p]);
     }
-    every_.assign(at(n) * at(n), kForbidden);
+    every_.assign(static_cast<size_t>(n) * static_cast<size_t>(n), kForbidden);
     for (int64_t a = 0; a < graph.arc_count; ++a) {
-      if (total_[at(a)] > kForbidden) total_[at(a)] += log(m.product[at(a)]);
-      every_[part(n, graph.arcs[a].head, graph.arcs[a].word)] = total_[at(a)];
+      if (total_[a] > kForbidden) total_[a] += log(m.product[a]);
+      every_[part(n, graph.arcs[a].head, graph.arcs[a].word)] = total_[a];
     }
-    odds_.resize(at(n) * at(n));
+    odds_.resize(static_cast<size_t>(n) * static_cast<size_t>(n));
     log_z = log_odds(n, every_.data(), graph.single_root, workspace_, odds_.data());
-    logit_.resize(at(graph.arc_count));
+    logit_.resize(graph.arc_count);
     for (int64_t a = 0; a < graph.arc_count; ++a) {
-      logit_[at(a)] = odds_[part(n, graph.arcs[a].head, graph.arcs[a].word)];
-      if (!std::is_same_v<T, Wide> && std::isfinite(logit_[at(a)]) && std::fabs(logit_[at(a)]) > kLargest) return false;
-      if (logit_[at(a)] < kInfinite) m.odds[at(a)] = exp<T>(logit_[at(a)]);
+      logit_[a] = odds_[part(n, graph.arcs[a].head, graph.arcs[a].word)];
+      if (!std::is_same_v<T, Wide> && std::isfinite(logit_[a]) && std::fabs(logit_[a]) > kLargest) return false;
+      if (logit_[a] < kInfinite) m.odds[a] = exp<T>(logit_[a]);
     }
     return true;
   }
 
-  bool certain(int32_t arc) const { return logit_[at(arc)] == kInfinite; }
+  bool certain(int32_t arc) const { return logit_[arc] == kInfinite; }
 
   // All messages of pairs; the largest relative change.
   template <class T>
@@ -246,9 +245,9 @@ class ArcMessages {
     };
     for (int64_t p = 0; p < graph.pair_count; ++p) {
       const auto [a, b] = graph.pairs[p];
-      const T to_a = m.to_first[at(p)], to_b = m.to_second[at(p)], pair = m.pair[at(p)];
-      update(m.to_second[at(p)], certain(b) && !certain(a) ? T(1.0) : message<T>(a, to_a, pair));
-      update(m.to_first[at(p)], certain(a) ? T(1.0) : message<T>(b, to_b, pair));
+      const T to_a = m.to_first[p], to_b = m.to_second[p], pair = m.pair[p];
+      update(m.to_second[p], certain(b) && !certain(a) ? T(1.0) : message<T>(a, to_a, pair));
+      update(m.to_first[p], certain(a) ? T(1.0) : message<T>(b, to_b, pair));
     }
     return largest;
   }
@@ -258,7 +257,7 @@ class ArcMessages {
   template <class T>
   T message(int32_t arc, T sent, T pair) {
     if (certain(arc)) return pair;
-    const T odds = memory<T>().odds[at(arc)];
+    const T odds = memory<T>().odds[arc];
     return zero(odds) ? T(1.0) : (sent + odds * pair) / (sent + odds);
   }
 
@@ -267,24 +266,23 @@ class ArcMessages {
   double read(const ArcGraph& graph, double* mu) {
     Memory<T>& m = memory<T>();
     for (int64_t a = 0; a < graph.arc_count; ++a)
-      mu[a] = logit_[at(a)] < 0 ? std::exp(logit_[at(a)]) / (1 + std::exp(logit_[at(a)]))
-                                : 1 / (1 + std::exp(-logit_[at(a)]));
+      mu[a] = logit_[a] < 0 ? std::exp(logit_[a]) / (1 + std::exp(logit_[a])) : 1 / (1 + std::exp(-logit_[a]));
     double sum = 0;
     double* const of_pairs = mu + graph.arc_count;
     for (int64_t p = 0; p < graph.pair_count; ++p) {
       const auto [a, b] = graph.pairs[p];
       if (certain(a) || certain(b)) {
         of_pairs[p] = certain(a) ? mu[b] : mu[a];
-        if (zero(m.pair[at(p)])) of_pairs[p] = 0;
+        if (zero(m.pair[p])) of_pairs[p] = 0;
         continue;
       }
-      const T odds_a = m.odds[at(a)], odds_b = m.odds[at(b)];
+      const T odds_a = m.odds[a], odds_b = m.odds[b];
       if (zero(odds_a) || zero(odds_b)) {
         of_pairs[p] = 0;
         continue;
       }
-      const T x_a = odds_a / m.to_first[at(p)], x_b = odds_b / m.to_second[at(p)];
-      const T both = x_a * x_b * m.pair[at(p)];
+      const T x_a = odds_a / m.to_first[p], x_b = odds_b / m.to_second[p];
+      const T both = x_a * x_b * m.pair[p];
       const T all = T(1.0) + x_a + x_b + both;
       of_pairs[p] = value(both / all);
       sum += log(all / ((T(1.0) + odds_a) * (T(1.0) + odds_b)));

@@ -126,16 +126,16 @@ class Chart {
   bool inside() {
     const Grammar& g = *grammar_;
     if (!weigh()) return false;
-    const size_t places = at(n_) + 1;
-    left_.assign(at(n_) * at(g.left_slots()) * places, A::zero());
-    right_.assign(places * at(g.right_slots()) * places, A::zero());
+    const size_t places = static_cast<size_t>(n_) + 1;
+    left_.assign(static_cast<size_t>(n_) * static_cast<size_t>(g.left_slots()) * places, A::zero());
+    right_.assign(places * static_cast<size_t>(g.right_slots()) * places, A::zero());
     right_by_place_.assign(A::kDense && !by_rule_ && g.any_dense() ? right_.size() : 0, A::zero());
-    left_range_.assign(at(n_) * at(g.left_slots()), {n_ + 1, 0});
-    right_range_.assign(places * at(g.right_slots()), {n_ + 1, 0});
-    bottoms_.assign(at(parts_->cells()) * at(g.bottom_slots()), A::zero());
-    exponents_.assign(at(parts_->cells()), 0);
-    filled_.assign(at(parts_->cells()), 0);
-    tops_.assign(at(g.symbols()), A::zero());
+    left_range_.assign(static_cast<size_t>(n_) * static_cast<size_t>(g.left_slots()), {n_ + 1, 0});
+    right_range_.assign(places * static_cast<size_t>(g.right_slots()), {n_ + 1, 0});
+    bottoms_.assign(static_cast<size_t>(parts_->cells()) * static_cast<size_t>(g.bottom_slots()), A::zero());
+    exponents_.assign(parts_->cells(), 0);
+    filled_.assign(parts_->cells(), 0);
+    tops_.assign(g.symbols(), A::zero());
     row_.assign(kTogether * places, A::zero());
     splits_row_.assign(kTogether * places, A::zero());
     for (int width = 1; width <= n_; ++width)
@@ -149,24 +149,24 @@ class Chart {
     for (size_t k = 0; k < grammar_->roots().size(); ++k) sum = A::plus(sum, A::times(root_top(k), root_weight(k)));
     return sum;
   }
-  double log_total() const { return A::log(total()) + exponents_[at(parts_->cell(0, n_))] * kLog2; }
+  double log_total() const { return A::log(total()) + exponents_[parts_->cell(0, n_)] * kLog2; }
 
   // Adds the marginals of all parts to mu; the chart has a derivation.
   void outside(double* mu) {
     const Grammar& g = *grammar_;
-    const size_t places = at(n_) + 1;
+    const size_t places = static_cast<size_t>(n_) + 1;
     left_adjoint_.assign(left_.size(), A::zero());
     right_adjoint_.assign(right_.size(), A::zero());
     right_adjoint_by_place_.assign(right_by_place_.size(), A::zero());
-    bottom_adjoint_.resize(kTogether * at(g.bottom_slots()));
-    top_adjoint_.assign(at(g.symbols()), A::zero());
+    bottom_adjoint_.resize(kTogether * static_cast<size_t>(g.bottom_slots()));
+    top_adjoint_.assign(g.symbols(), A::zero());
     gradient_row_.assign(kTogether * places, A::zero());
     rule_marginals_.assign(g.binary().size(), 0.0);
     const Value z = total();
     for (size_t k = 0; k < g.roots().size(); ++k) {
       const Value adjoint = root_weight(k) / z;
       mu[parts_->root(static_cast<int32_t>(k))] += A::number(A::times(adjoint, root_top(k)));
-      Value& of = top_adjoint_[at(g.roots()[k])];
+      Value& of = top_adjoint_[g.roots()[k]];
       of = A::plus(of, adjoint);
     }
     for (int width = n_; width >= 1; --width)
@@ -181,9 +181,9 @@ class Chart {
 
   Value top(int32_t symbol, int s, int e) const {
     const Grammar& g = *grammar_;
-    if (const int32_t slot = g.left_slot(symbol); slot >= 0) return left_[left_at(s, slot) + at(e)];
-    if (const int32_t slot = g.right_slot(symbol); slot >= 0) return right_[right_at(e, slot) + at(s)];
-    return s == 0 && e == n_ ? tops_[at(symbol)] : A::zero();
+    if (const int32_t slot = g.left_slot(symbol); slot >= 0) return left_[left_at(s, slot) + static_cast<size_t>(e)];
+    if (const int32_t slot = g.right_slot(symbol); slot >= 0) return right_[right_at(e, slot) + static_cast<size_t>(s)];
+    return s == 0 && e == n_ ? tops_[symbol] : A::zero();
   }
   Value bottom(int32_t symbol, int s, int e) const {
     const int32_t slot = grammar_->bottom_slot(symbol);
@@ -191,18 +191,20 @@ class Chart {
   }
   // The weight of a label; of a cell with scaled numbers, both ends have the same exponent.
   Value label_weight(int32_t label, int64_t cell) const {
-    Value w = labels_[at(label)];
+    Value w = labels_[label];
     if (!parts_->tied())
       for (const int32_t rule : grammar_->path(label)) w = A::times(w, A::weight(theta_[parts_->unary(rule, cell)]));
-    const int32_t span = grammar_->labels()[at(label)].span;
-    if (span >= 0 && !spans_.empty()) w = A::times(w, spans_[at(cell) * at(grammar_->spans()) + at(span)]);
+    const int32_t span = grammar_->labels()[label].span;
+    if (span >= 0 && !spans_.empty())
+      w = A::times(
+          w, spans_[static_cast<size_t>(cell) * static_cast<size_t>(grammar_->spans()) + static_cast<size_t>(span)]);
     return w;
   }
   // Calls visit(rule, m, value) for the rules and splits of a bottom symbol that are alive.
   template <class Visit>
   void each_rule(int32_t symbol, int s, int e, const Visit& visit) const {
     for (const int32_t rule : grammar_->rules_of(symbol)) {
-      const Grammar::Binary& of = grammar_->binary()[at(rule)];
+      const Grammar::Binary& of = grammar_->binary()[rule];
       for (int m = s + 1; m < e; ++m) {
         const Value l = top(of.left, s, m), r = top(of.right, m, e);
         if (!A::alive(l) || !A::alive(r)) continue;
@@ -217,11 +219,11 @@ class Chart {
     parts_->each_of_rule(rule, s, m, e, [&](int64_t part) { score += theta_[part]; });
     return score;
   }
-  double glue(int32_t rule) const { return grammar_->binary()[at(rule)].lhs == grammar_->pieces() ? kPieceScore : 0.0; }
+  double glue(int32_t rule) const { return grammar_->binary()[rule].lhs == grammar_->pieces() ? kPieceScore : 0.0; }
   Value lexical_weight(int32_t rule, int s) const { return A::weight(theta_[parts_->lexical(rule, s)]); }
   Value root_weight(size_t k) const { return A::weight(theta_[parts_->root(static_cast<int32_t>(k))]); }
   Value root_top(size_t k) const { return top(grammar_->roots()[k], 0, n_); }
-  bool uses(int32_t label) const { return pieces_ || grammar_->labels()[at(label)].top != grammar_->piece(); }
+  bool uses(int32_t label) const { return pieces_ || grammar_->labels()[label].top != grammar_->piece(); }
   int words() const { return n_; }
   const Grammar& grammar() const { return *grammar_; }
   const DerivationParts& parts() const { return *parts_; }
@@ -241,13 +243,22 @@ class Chart {
     Reach reach{1, 0};
   };
 
-  static size_t at(int64_t k) { return static_cast<size_t>(k); }
-  size_t left_at(int s, int32_t slot) const { return (at(s) * at(grammar_->left_slots()) + at(slot)) * (at(n_) + 1); }
-  size_t right_at(int e, int32_t slot) const { return (at(e) * at(grammar_->right_slots()) + at(slot)) * (at(n_) + 1); }
-  size_t place_at(int e, int s, int32_t slot) const {
-    return (at(e) * (at(n_) + 1) + at(s)) * at(grammar_->right_slots()) + at(slot);
+  size_t left_at(int s, int32_t slot) const {
+    return (static_cast<size_t>(s) * static_cast<size_t>(grammar_->left_slots()) + static_cast<size_t>(slot)) *
+           (static_cast<size_t>(n_) + 1);
   }
-  size_t bottom_at(int64_t cell, int32_t slot) const { return at(cell) * at(grammar_->bottom_slots()) + at(slot); }
+  size_t right_at(int e, int32_t slot) const {
+    return (static_cast<size_t>(e) * static_cast<size_t>(grammar_->right_slots()) + static_cast<size_t>(slot)) *
+           (static_cast<size_t>(n_) + 1);
+  }
+  size_t place_at(int e, int s, int32_t slot) const {
+    return (static_cast<size_t>(e) * (static_cast<size_t>(n_) + 1) + static_cast<size_t>(s)) *
+               static_cast<size_t>(grammar_->right_slots()) +
+           static_cast<size_t>(slot);
+  }
+  size_t bottom_at(int64_t cell, int32_t slot) const {
+    return static_cast<size_t>(cell) * static_cast<size_t>(grammar_->bottom_slots()) + static_cast<size_t>(slot);
+  }
 
   // Whether scores are so large or small that scaled numbers might underflow.
   static bool in_range(double score, double limit) {
@@ -257,7 +268,7 @@ class Chart {
 
   // The weights of n scores; whether all of them are in range.
   static bool exponentials(const double* theta, int64_t n, std::vector<Value>& weights, bool anchors = false) {
-    weights.resize(at(n));
+    weights.resize(n);
     if constexpr (A::kScaled) {
       ChainTable table{weights.data(), nullptr, 0, 0, false};
       loops().exp_range(n, theta, &table);
@@ -270,7 +281,7 @@ class Chart {
       const double most = anchors ? A::kAnchorScore : A::kScore;
       return in_range(table.top, most) && in_range(table.top - table.range, most);
     } else {
-      for (int64_t k = 0; k < n; ++k) weights[at(k)] = A::weight(theta[k]);
+      for (int64_t k = 0; k < n; ++k) weights[k] = A::weight(theta[k]);
       return true;
     }
   }
@@ -285,7 +296,7 @@ class Chart {
     const DerivationParts& p = *parts_;
     const auto rules = static_cast<int64_t>(g.binary().size());
     bool right = true;
-    rules_.assign(at(rules), A::one());
+    rules_.assign(rules, A::one());
     tuples_.clear();
     if (p.tied())
       right = exponentials(theta_, rules, rules_);
@@ -294,11 +305,11 @@ class Chart {
     if (pieces_)
       for (int64_t r = 0; r < rules; ++r)
         if (const double score = glue(static_cast<int32_t>(r)); score != 0) {
-          rules_[at(r)] = A::times(rules_[at(r)], A::weight(score));
+          rules_[r] = A::times(rules_[r], A::weight(score));
           right = right && in_range(score, limit());
         }
-    by_pair_.resize(at(rules));
-    for (size_t k = 0; k < at(rules); ++k) by_pair_[k] = rules_[at(g.by_pair()[k])];
+    by_pair_.resize(rules);
+    for (size_t k = 0; k < static_cast<size_t>(rules); ++k) by_pair_[k] = rules_[g.by_pair()[k]];
     labels_.assign(g.labels().size(), A::one());
     if (p.tied())
       for (size_t k = 0; k < labels_.size(); ++k) {
@@ -329,33 +340,39 @@ class Chart {
 
   // What a rule contributes besides its children: a factor for the cell, and one for the split.
   Value fixed(int32_t rule, int s, int e) const {
-    Value w = rules_[at(rule)];
-    if (!anchors_[0].empty()) w = A::times(w, anchors_[0][at(rule) * at(n_) + at(s)]);
-    if (!anchors_[2].empty()) w = A::times(w, anchors_[2][at(rule) * at(n_) + at(e - 1)]);
+    Value w = rules_[rule];
+    if (!anchors_[0].empty())
+      w = A::times(w, anchors_[0][static_cast<size_t>(rule) * static_cast<size_t>(n_) + static_cast<size_t>(s)]);
+    if (!anchors_[2].empty())
+      w = A::times(w, anchors_[2][static_cast<size_t>(rule) * static_cast<size_t>(n_) + static_cast<size_t>(e - 1)]);
     return w;
   }
   Value inner(int32_t rule, int s, int m, int e, Value left, Value right) const {
     Value v = A::times(left, right);
-    if (!anchors_[1].empty()) v = A::times(v, anchors_[1][at(rule) * at(n_) + at(m)]);
-    if (!tuples_.empty()) v = A::times(v, tuples_[at(parts_->binary(rule, s, m, e))]);
+    if (!anchors_[1].empty())
+      v = A::times(v, anchors_[1][static_cast<size_t>(rule) * static_cast<size_t>(n_) + static_cast<size_t>(m)]);
+    if (!tuples_.empty()) v = A::times(v, tuples_[parts_->binary(rule, s, m, e)]);
     return v;
   }
   // The weight of a split, with the exponents of its two cells relative to that of the cell.
   Value split_factor(int s, int m, int e) const {
-    Value v = splits_.empty() ? A::one() : splits_[at(parts_->triple(s, m, e))];
+    Value v = splits_.empty() ? A::one() : splits_[parts_->triple(s, m, e)];
     if constexpr (A::kScaled) v = std::ldexp(v, exponent(s, m) + exponent(m, e) - exponent(s, e));
     return v;
   }
-  int32_t exponent(int s, int e) const { return exponents_[at(parts_->cell(s, e))]; }
+  int32_t exponent(int s, int e) const { return exponents_[parts_->cell(s, e)]; }
 
-  Value* row(const Cell& cell) { return row_.data() + cell.place * (at(n_) + 1); }
-  Value* splits_row(const Cell& cell) { return splits_row_.data() + cell.place * (at(n_) + 1); }
-  Value* gradient_row(const Cell& cell) { return gradient_row_.data() + cell.place * (at(n_) + 1); }
-  Value* bottom_adjoint(const Cell& cell) { return bottom_adjoint_.data() + cell.place * at(grammar_->bottom_slots()); }
+  Value* row(const Cell& cell) { return row_.data() + cell.place * (static_cast<size_t>(n_) + 1); }
+  Value* splits_row(const Cell& cell) { return splits_row_.data() + cell.place * (static_cast<size_t>(n_) + 1); }
+  Value* gradient_row(const Cell& cell) { return gradient_row_.data() + cell.place * (static_cast<size_t>(n_) + 1); }
+  Value* bottom_adjoint(const Cell& cell) {
+    return bottom_adjoint_.data() + cell.place * static_cast<size_t>(grammar_->bottom_slots());
+  }
 
   // The splits at which both symbols of a pair are alive.
   Reach common(const Cell& cell, const Grammar::Pair& pair) const {
-    const Reach& other = right_range_[at(cell.e) * at(grammar_->right_slots()) + at(pair.right)];
+    const Reach& other = right_range_[static_cast<size_t>(cell.e) * static_cast<size_t>(grammar_->right_slots()) +
+                                      static_cast<size_t>(pair.right)];
     return {std::max(cell.reach.first, other.first), std::min(cell.reach.last, other.last)};
   }
 
@@ -367,7 +384,8 @@ class Chart {
     for (int32_t slot = 0; slot < g.left_slots(); ++slot) {
       bool any = false;
       for (Cell& cell : cells_) {
-        const Reach& reach = left_range_[at(cell.s) * at(g.left_slots()) + at(slot)];
+        const Reach& reach =
+            left_range_[static_cast<size_t>(cell.s) * static_cast<size_t>(g.left_slots()) + static_cast<size_t>(slot)];
         cell.reach = {reach.first, std::min(reach.last, cell.e - 1)};
         if (cell.reach.empty()) continue;
         any = true;
@@ -416,7 +434,7 @@ class Chart {
     if (terminals_[s] < 0) return true;
     Value* const bottoms = bottoms_.data() + bottom_at(parts_->cell(s, s + 1), 0);
     for (const int32_t rule : g.words_of(terminals_[s])) {
-      Value& of = bottoms[g.bottom_slot(g.lexical()[at(rule)].lhs)];
+      Value& of = bottoms[g.bottom_slot(g.lexical()[rule].lhs)];
       of = A::plus(of, lexical_weight(rule, s));
       if (!in_range(theta_[parts_->lexical(rule, s)], limit())) return false;
     }
@@ -424,7 +442,7 @@ class Chart {
   }
 
   void fill_bottoms() {
-    const size_t slots = at(grammar_->bottom_slots());
+    const size_t slots = grammar_->bottom_slots();
     bottom_rows_.assign(cells_.size() * slots, A::zero());
     const auto bottoms_of = [&](const Cell& cell) { return bottom_rows_.data() + cell.place * slots; };
     const auto nothing = [](const auto&...) {};
@@ -440,7 +458,7 @@ class Chart {
                                 bottom_rows_.data());
         } else {
           for (const Cell& cell : cells_) {
-            const Value* const sums = sums_.data() + cell.place * at(dense.pairs);
+            const Value* const sums = sums_.data() + cell.place * static_cast<size_t>(dense.pairs);
             for (int64_t p = 0; p < dense.pairs; ++p) {
               const Value* const rules = by_pair_.data() + dense.begin[p];
               Value* const to = bottoms_of(cell) + dense.lhs[p];
@@ -467,11 +485,11 @@ class Chart {
       const Value sum = A::dot(left + low, right + low, high - low + 1);
       if (!A::alive(sum)) return;
       for (int32_t k = pair.begin; k < pair.end; ++k)
-        bottoms[slots[k]] = A::plus(bottoms[slots[k]], A::times(sum, by_pair_[at(k)]));
+        bottoms[slots[k]] = A::plus(bottoms[slots[k]], A::times(sum, by_pair_[k]));
       return;
     }
     for (int32_t k = pair.begin; k < pair.end; ++k) {
-      const int32_t rule = g.by_pair()[at(k)];
+      const int32_t rule = g.by_pair()[k];
       Value sum = A::zero();
       for (int m = low; m <= high; ++m) sum = A::plus(sum, inner(rule, s, m, e, left[m], right[m]));
       bottoms[slots[k]] = A::plus(bottoms[slots[k]], A::times(sum, fixed(rule, s, e)));
@@ -491,24 +509,26 @@ class Chart {
       if (slot < 0 || !A::alive(bottoms[slot])) continue;
       for (const int32_t label : g.above(symbol, leaf)) {
         if (!uses(label)) continue;
-        Value& of = tops_[at(g.labels()[at(label)].top)];
+        Value& of = tops_[g.labels()[label].top];
         of = A::plus(of, A::times(bottoms[slot], label_weight(label, cell)));
       }
     }
     if (!scale(tops_.data(), cell, bottoms)) return false;
     for (int32_t symbol = 0; symbol < g.symbols(); ++symbol) {
-      const Value value = tops_[at(symbol)];
+      const Value value = tops_[symbol];
       if (!A::alive(value)) continue;
-      filled_[at(cell)] = 1;
+      filled_[cell] = 1;
       if (const int32_t slot = g.left_slot(symbol); slot >= 0) {
-        left_[left_at(s, slot) + at(e)] = value;
-        Reach& reach = left_range_[at(s) * at(g.left_slots()) + at(slot)];
+        left_[left_at(s, slot) + static_cast<size_t>(e)] = value;
+        Reach& reach =
+            left_range_[static_cast<size_t>(s) * static_cast<size_t>(g.left_slots()) + static_cast<size_t>(slot)];
         reach = {std::min(reach.first, e), std::max(reach.last, e)};
       }
       if (const int32_t slot = g.right_slot(symbol); slot >= 0) {
-        right_[right_at(e, slot) + at(s)] = value;
+        right_[right_at(e, slot) + static_cast<size_t>(s)] = value;
         if (!right_by_place_.empty()) right_by_place_[place_at(e, s, slot)] = value;
-        Reach& reach = right_range_[at(e) * at(g.right_slots()) + at(slot)];
+        Reach& reach =
+            right_range_[static_cast<size_t>(e) * static_cast<size_t>(g.right_slots()) + static_cast<size_t>(slot)];
         reach = {std::min(reach.first, s), std::max(reach.last, s)};
       }
     }
@@ -524,7 +544,7 @@ class Chart {
       int32_t most = INT32_MIN;
       for (int m = s + 1; m < e; ++m)
         if (both_filled(s, m, e)) most = std::max(most, exponent(s, m) + exponent(m, e));
-      exponents_[at(cell)] = most == INT32_MIN ? 0 : most;
+      exponents_[cell] = most == INT32_MIN ? 0 : most;
     }
     for (int m = s + 1; m < e; ++m) {
       const Value factor = both_filled(s, m, e) ? split_factor(s, m, e) : A::zero();
@@ -536,11 +556,9 @@ class Chart {
     }
     return true;
   }
-  bool both_filled(int s, int m, int e) const {
-    return filled_[at(parts_->cell(s, m))] && filled_[at(parts_->cell(m, e))];
-  }
+  bool both_filled(int s, int m, int e) const { return filled_[parts_->cell(s, m)] && filled_[parts_->cell(m, e)]; }
   bool split_is_forbidden(int s, int m, int e) const {
-    return !splits_.empty() && !A::alive(splits_[at(parts_->triple(s, m, e))]);
+    return !splits_.empty() && !A::alive(splits_[parts_->triple(s, m, e)]);
   }
 
   // Moves the size of the values of a cell (tops, if `bottoms` are given, which then follow) to its exponent.
@@ -559,7 +577,7 @@ class Chart {
       if (by == 0) return true;
       const double factor = std::ldexp(1.0, -by);
       for (int32_t k = 0; k < n; ++k) values[k] *= factor;
-      exponents_[at(cell)] += by;
+      exponents_[cell] += by;
       if (bottoms)
         for (int32_t k = 0; k < slots; ++k)
           if (bottoms[k] > 0) {
@@ -603,12 +621,12 @@ class Chart {
       if (slot < 0 || !A::alive(bottoms[slot])) continue;
       for (const int32_t label : g.above(symbol, leaf)) {
         if (!uses(label)) continue;
-        const int32_t top = g.labels()[at(label)].top;
-        Value adjoint = whole ? top_adjoint_[at(top)] : A::zero();
+        const int32_t top = g.labels()[label].top;
+        Value adjoint = whole ? top_adjoint_[top] : A::zero();
         if (const int32_t left = g.left_slot(top); left >= 0)
-          adjoint = A::plus(adjoint, left_adjoint_[left_at(s, left) + at(e)]);
+          adjoint = A::plus(adjoint, left_adjoint_[left_at(s, left) + static_cast<size_t>(e)]);
         if (const int32_t right = g.right_slot(top); right >= 0) {
-          adjoint = A::plus(adjoint, right_adjoint_[right_at(e, right) + at(s)]);
+          adjoint = A::plus(adjoint, right_adjoint_[right_at(e, right) + static_cast<size_t>(s)]);
           if (!right_adjoint_by_place_.empty())
             adjoint = A::plus(adjoint, right_adjoint_by_place_[place_at(e, s, right)]);
         }
@@ -628,8 +646,8 @@ class Chart {
     const Grammar& g = *grammar_;
     for (const int32_t rule : g.words_of(terminals_[cell.s])) {
       Value w = lexical_weight(rule, cell.s);
-      if constexpr (A::kScaled) w = std::ldexp(w, -exponents_[at(parts_->cell(cell.s, cell.e))]);
-      const int32_t slot = g.bottom_slot(g.lexical()[at(rule)].lhs);
+      if constexpr (A::kScaled) w = std::ldexp(w, -exponents_[parts_->cell(cell.s, cell.e)]);
+      const int32_t slot = g.bottom_slot(g.lexical()[rule].lhs);
       mu[parts_->lexical(rule, cell.s)] += A::number(A::times(w, bottom_adjoint(cell)[slot]));
     }
   }
@@ -684,7 +702,7 @@ class Chart {
       const int first = cell.reach.first;
       const size_t place = place_at(cell.e, first, dense.first_right);
       loops().splits_backward(dense.pairs, cell.reach.last + 1 - first,
-                              pair_gradients_.data() + cell.place * at(dense.pairs), row(cell) + first,
+                              pair_gradients_.data() + cell.place * static_cast<size_t>(dense.pairs), row(cell) + first,
                               right_by_place_.data() + place, grammar_->right_slots(), gradient_row(cell) + first,
                               right_adjoint_by_place_.data() + place);
     }
@@ -697,7 +715,7 @@ class Chart {
   Value rule_gradient(const Grammar::Pair& pair, const Value* adjoints) const {
     const int32_t* const slots = grammar_->lhs_by_pair().data();
     Value sum = A::zero();
-    for (int32_t k = pair.begin; k < pair.end; ++k) sum = A::plus(sum, A::times(adjoints[slots[k]], by_pair_[at(k)]));
+    for (int32_t k = pair.begin; k < pair.end; ++k) sum = A::plus(sum, A::times(adjoints[slots[k]], by_pair_[k]));
     return sum;
   }
 
@@ -706,20 +724,20 @@ class Chart {
     const int32_t* const slots = grammar_->lhs_by_pair().data();
     for (int32_t k = pair.begin; k < pair.end; ++k) {
       const Value w = A::times(adjoints[slots[k]], sum);
-      rule_marginals_[at(k)] += A::kScaled ? A::number(w) : A::number(A::times(w, by_pair_[at(k)]));
+      rule_marginals_[k] += A::kScaled ? A::number(w) : A::number(A::times(w, by_pair_[k]));
     }
   }
 
   // The sums over the splits of all cells and all pairs of a dense slot.
   void split_sums(const Grammar::Dense& dense) {
-    sums_.assign(cells_.size() * at(dense.pairs), A::zero());
+    sums_.assign(cells_.size() * static_cast<size_t>(dense.pairs), A::zero());
     for (const Cell& cell : cells_) {
       if (cell.reach.empty()) continue;
       const int first = cell.reach.first, last = cell.reach.last;
       const Value* const left = row(cell);
       const Value* const right = right_by_place_.data() + place_at(cell.e, first, dense.first_right);
       const int64_t step = grammar_->right_slots();
-      Value* const sums = sums_.data() + cell.place * at(dense.pairs);
+      Value* const sums = sums_.data() + cell.place * static_cast<size_t>(dense.pairs);
       if constexpr (A::kScaled) {
         loops().splits_forward(dense.pairs, last + 1 - first, left + first, right, step, sums);
       } else {
@@ -739,8 +757,8 @@ class Chart {
     const Value* const left = row(cell);
     Value* const gradients = gradient_row(cell);
     for (int32_t k = pair.begin; k < pair.end; ++k) {
-      const int32_t rule = g.by_pair()[at(k)];
-      const Value above = A::times(bottom_adjoint(cell)[g.lhs_by_pair()[at(k)]], fixed(rule, s, e));
+      const int32_t rule = g.by_pair()[k];
+      const Value above = A::times(bottom_adjoint(cell)[g.lhs_by_pair()[k]], fixed(rule, s, e));
       if (!A::alive(above)) continue;
       for (int m = low; m <= high; ++m) {
         const Value of_left = inner(rule, s, m, e, above, right[m]);
@@ -750,7 +768,7 @@ class Chart {
         const double posterior = A::number(A::times(of_right, right[m]));
         if (posterior == 0) continue;
         if (parts_->tied())
-          rule_marginals_[at(k)] += posterior;
+          rule_marginals_[k] += posterior;
         else
           mu[parts_->binary(rule, s, m, e)] += posterior;
         const int places[3] = {s, m, e - 1};
@@ -793,19 +811,19 @@ void derive(const Grammar& grammar, const DerivationParts& parts, Chooser& choos
   y.clear();
   const int32_t root = choose.root();
   add(parts.root(root));
-  std::vector<Open> open{{grammar.roots()[static_cast<size_t>(root)], 0, parts.words()}};
+  std::vector<Open> open{{grammar.roots()[root], 0, parts.words()}};
   while (!open.empty()) {
     const auto [top, s, e] = open.back();
     open.pop_back();
     const int32_t label = choose.label(top, s, e);
     parts.each_of_label(grammar, label, parts.cell(s, e), add);
-    const auto [rule, m] = choose.rule(grammar.labels()[static_cast<size_t>(label)].bottom, s, e);
+    const auto [rule, m] = choose.rule(grammar.labels()[label].bottom, s, e);
     if (m < 0) {
       add(parts.lexical(rule, s));
       continue;
     }
     parts.each_of_rule(rule, s, m, e, add);
-    const Grammar::Binary& of = grammar.binary()[static_cast<size_t>(rule)];
+    const Grammar::Binary& of = grammar.binary()[rule];
     open.push_back({of.left, s, m});
     open.push_back({of.right, m, e});
   }
@@ -832,9 +850,8 @@ class Best {
     const int64_t cell = chart_.parts().cell(s, e);
     const double best = chart_.top(top, s, e);
     for (const int32_t label : chart_.grammar().below(top, e - s == 1))
-      if (chart_.uses(label) && chart_.bottom(chart_.grammar().labels()[static_cast<size_t>(label)].bottom, s, e) +
-                                        chart_.label_weight(label, cell) ==
-                                    best)
+      if (chart_.uses(label) &&
+          chart_.bottom(chart_.grammar().labels()[label].bottom, s, e) + chart_.label_weight(label, cell) == best)
         return label;
     return -1;
   }
@@ -843,9 +860,7 @@ class Best {
     RuleAt found{-1, -1};
     if (e - s == 1) {
       for (const int32_t rule : chart_.grammar().words_of(chart_.terminals()[s]))
-        if (chart_.grammar().lexical()[static_cast<size_t>(rule)].lhs == bottom &&
-            chart_.lexical_weight(rule, s) == best)
-          return {rule, -1};
+        if (chart_.grammar().lexical()[rule].lhs == bottom && chart_.lexical_weight(rule, s) == best) return {rule, -1};
       return found;
     }
     chart_.each_rule(bottom, s, e, [&](int32_t rule, int m, double value) {
@@ -875,8 +890,7 @@ class Draw {
     const int64_t cell = chart_.parts().cell(s, e);
     for (const int32_t label : chart_.grammar().below(top, e - s == 1))
       if (chart_.uses(label))
-        add(A::times(chart_.bottom(chart_.grammar().labels()[static_cast<size_t>(label)].bottom, s, e),
-                     chart_.label_weight(label, cell)),
+        add(A::times(chart_.bottom(chart_.grammar().labels()[label].bottom, s, e), chart_.label_weight(label, cell)),
             {label, -1});
     return draw().rule;
   }
@@ -884,8 +898,7 @@ class Draw {
     begin();
     if (e - s == 1) {
       for (const int32_t rule : chart_.grammar().words_of(chart_.terminals()[s]))
-        if (chart_.grammar().lexical()[static_cast<size_t>(rule)].lhs == bottom)
-          add(chart_.lexical_weight(rule, s), {rule, -1});
+        if (chart_.grammar().lexical()[rule].lhs == bottom) add(chart_.lexical_weight(rule, s), {rule, -1});
     } else {
       chart_.each_rule(bottom, s, e, [&](int32_t rule, int m, auto value) { add(value, {rule, m}); });
     }
@@ -907,7 +920,7 @@ class Draw {
   RuleAt draw() {
     weights_.clear();
     for (const auto& value : values_) weights_.push_back(A::number(value / total_));
-    return choices_[static_cast<size_t>(random_.choose(weights_.data(), static_cast<int64_t>(weights_.size())))];
+    return choices_[random_.choose(weights_.data(), static_cast<int64_t>(weights_.size()))];
   }
 
   const Chart<A>& chart_;
@@ -963,7 +976,7 @@ class Ranked {
     if (e - s == 1) {
       if (chart_.terminals()[s] < 0) return;
       for (const int32_t rule : g.words_of(chart_.terminals()[s]))
-        if (g.lexical()[static_cast<size_t>(rule)].lhs == symbol) visit(code(kLexical, cell, rule));
+        if (g.lexical()[rule].lhs == symbol) visit(code(kLexical, cell, rule));
       return;
     }
     chart_.each_rule(symbol, s, e, [&](int32_t rule, int m, double) {
@@ -977,11 +990,11 @@ class Ranked {
   int64_t tail(int64_t edge, int64_t j) const {
     const auto [kind, cell, payload] = decode(edge);
     const Grammar& g = chart_.grammar();
-    if (kind == kRoot) return top(chart_.parts().cell(0, chart_.words()), g.roots()[static_cast<size_t>(payload)]);
-    if (kind == kLabel) return (cells_ + cell) * symbols_ + g.labels()[static_cast<size_t>(payload)].bottom;
-    const auto [s, e] = ends_[static_cast<size_t>(cell)];
+    if (kind == kRoot) return top(chart_.parts().cell(0, chart_.words()), g.roots()[payload]);
+    if (kind == kLabel) return (cells_ + cell) * symbols_ + g.labels()[payload].bottom;
+    const auto [s, e] = ends_[cell];
     const int m = static_cast<int>(payload % (chart_.words() + 1));
-    const Grammar::Binary& of = g.binary()[static_cast<size_t>(payload / (chart_.words() + 1))];
+    const Grammar::Binary& of = g.binary()[payload / (chart_.words() + 1)];
     return j == 0 ? top(chart_.parts().cell(s, m), of.left) : top(chart_.parts().cell(m, e), of.right);
   }
   double score(int64_t edge) const {
@@ -994,7 +1007,7 @@ class Ranked {
   template <class Visit>
   void each_part(int64_t edge, const Visit& visit) const {
     const auto [kind, cell, payload] = decode(edge);
-    const auto [s, e] = ends_[static_cast<size_t>(cell)];
+    const auto [s, e] = ends_[cell];
     const DerivationParts& parts = chart_.parts();
     if (kind == kRoot) visit(parts.root(static_cast<int32_t>(payload)));
     if (kind == kLabel) parts.each_of_label(chart_.grammar(), static_cast<int32_t>(payload), cell, visit);
@@ -1019,7 +1032,7 @@ class Ranked {
   Item node(int64_t v) const {
     const bool is_top = v < cells_ * symbols_;
     const int64_t within = is_top ? v : v - cells_ * symbols_;
-    const auto [s, e] = ends_[static_cast<size_t>(within / symbols_)];
+    const auto [s, e] = ends_[within / symbols_];
     return {static_cast<int32_t>(within % symbols_), s, e, is_top};
   }
   int64_t code(Kind kind, int64_t cell, int64_t payload) const { return (cell * stride_ + payload) * 4 + kind; }
@@ -1084,7 +1097,7 @@ class BestByCost {
   }
   size_t bottom_at(int32_t symbol, int s, int e) const { return tops_.size() + top_at(symbol, s, e); }
   Table& bottoms(int32_t symbol, int s, int e) { return bottoms_[top_at(symbol, s, e)]; }
-  int64_t cost(int64_t part) const { return costs_[static_cast<size_t>(part)]; }
+  int64_t cost(int64_t part) const { return costs_[part]; }
   int64_t label_cost(int32_t label, int64_t cell) const {
     int64_t sum = 0;
     chart_.parts().each_of_label(chart_.grammar(), label, cell, [&](int64_t part) { sum += cost(part); });
@@ -1110,7 +1123,7 @@ class BestByCost {
       const double outside = outside_[top_at(symbol, s, e)];
       if (outside == -kInfinity) continue;
       for (const int32_t label : g.below(symbol, e - s == 1)) {
-        const int32_t bottom = g.labels()[static_cast<size_t>(label)].bottom;
+        const int32_t bottom = g.labels()[label].bottom;
         if (chart_.uses(label))
           need(bottom_at(bottom, s, e), outside + chart_.label_weight(label, cell), chart_.bottom(bottom, s, e));
       }
@@ -1120,7 +1133,7 @@ class BestByCost {
       const double outside = outside_[bottom_at(symbol, s, e)];
       if (outside == -kInfinity) continue;
       chart_.each_rule(symbol, s, e, [&](int32_t rule, int m, double value) {
-        const Grammar::Binary& of = g.binary()[static_cast<size_t>(rule)];
+        const Grammar::Binary& of = g.binary()[rule];
         const double left = chart_.top(of.left, s, m), right = chart_.top(of.right, m, e);
         need(top_at(of.left, s, m), outside + value - left, left);
         need(top_at(of.right, m, e), outside + value - right, right);
@@ -1150,7 +1163,7 @@ class BestByCost {
   }
   void offer(int64_t cost, double value) {
     reserve(cost, cost);
-    double& best = window_[static_cast<size_t>(cost - low_)];
+    double& best = window_[cost - low_];
     best = std::max(best, value);
   }
   void close_window(Table& table, double least) {
@@ -1167,11 +1180,10 @@ class BestByCost {
     while (cost >= low_) {  // the most wrong items first
       const int64_t row = cost / base_ * base_, first = std::max(row, low_);
       double largest = -kInfinity;
-      for (int64_t right = 0; right < first - row; ++right)
-        largest = std::max(largest, best_[static_cast<size_t>(right)]);
+      for (int64_t right = 0; right < first - row; ++right) largest = std::max(largest, best_[right]);
       for (int64_t k = first; k <= cost; ++k) {
-        double& of_right = best_[static_cast<size_t>(k - row)];
-        double& value = window_[static_cast<size_t>(k - low_)];
+        double& of_right = best_[k - row];
+        double& value = window_[k - low_];
         largest = std::max(largest, of_right);
         if (value <= largest) {
           value = -kInfinity;
@@ -1192,11 +1204,11 @@ class BestByCost {
       open_window();
       if (e - s == 1) {
         for (const int32_t rule : g.words_of(chart_.terminals()[s]))
-          if (g.lexical()[static_cast<size_t>(rule)].lhs == symbol)
+          if (g.lexical()[rule].lhs == symbol)
             offer(cost(chart_.parts().lexical(rule, s)), chart_.lexical_weight(rule, s));
       } else {
         chart_.each_rule(symbol, s, e, [&](int32_t rule, int m, double value) {
-          const Grammar::Binary& of = g.binary()[static_cast<size_t>(rule)];
+          const Grammar::Binary& of = g.binary()[rule];
           const Table& left = tops_[top_at(of.left, s, m)];
           const Table& right = tops_[top_at(of.right, m, e)];
           if (value < least || left.empty() || right.empty()) return;
@@ -1222,8 +1234,7 @@ class BestByCost {
         const double score = chart_.label_weight(label, cell);
         if (score == -kInfinity) continue;
         const int64_t own = label_cost(label, cell);
-        for (const Entry& below : bottoms(g.labels()[static_cast<size_t>(label)].bottom, s, e))
-          offer(own + below.cost, score + below.value);
+        for (const Entry& below : bottoms(g.labels()[label].bottom, s, e)) offer(own + below.cost, score + below.value);
       }
       close_window(tops_[top_at(symbol, s, e)], least_ - outside_[top_at(symbol, s, e)]);
     }
@@ -1261,7 +1272,7 @@ class BestByCost {
       Entry inner{};
       for (const int32_t label : g.below(symbol, e - s == 1)) {
         if (!chart_.uses(label)) continue;
-        const int32_t of = g.labels()[static_cast<size_t>(label)].bottom;
+        const int32_t of = g.labels()[label].bottom;
         const Entry* below = find(bottoms(of, s, e), entry.cost - label_cost(label, cell));
         if (!below || chart_.label_weight(label, cell) + below->value != entry.value) continue;
         parts.each_of_label(g, label, cell, add);
@@ -1271,7 +1282,7 @@ class BestByCost {
       }
       if (e - s == 1) {
         for (const int32_t rule : g.words_of(chart_.terminals()[s]))
-          if (g.lexical()[static_cast<size_t>(rule)].lhs == bottom && cost(parts.lexical(rule, s)) == inner.cost &&
+          if (g.lexical()[rule].lhs == bottom && cost(parts.lexical(rule, s)) == inner.cost &&
               chart_.lexical_weight(rule, s) == inner.value) {
             add(parts.lexical(rule, s));
             break;
@@ -1281,7 +1292,7 @@ class BestByCost {
       bool done = false;
       chart_.each_rule(bottom, s, e, [&](int32_t rule, int m, double) {
         if (done) return;
-        const Grammar::Binary& of = g.binary()[static_cast<size_t>(rule)];
+        const Grammar::Binary& of = g.binary()[rule];
         const int64_t left_over = inner.cost - rule_cost(rule, s, m, e);
         const double score = chart_.rule_score(rule, s, m, e);
         for (const Entry& a : tops_[top_at(of.left, s, m)]) {

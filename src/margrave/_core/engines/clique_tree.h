@@ -89,7 +89,7 @@ class CliqueTree {
       if (node->parent < 0)
         shared[0] = 1;
       else {
-        const Node& parent = nodes_[at(node->parent)];
+        const Node& parent = nodes_[node->parent];
         std::fill(shared, shared + node->separator, 0.0);
         reduce(node->in_parent, tables + parent.first_cell, shared);
       }
@@ -211,8 +211,6 @@ class CliqueTree {
 
   enum Mode { kSum, kMax };
 
-  static size_t at(int64_t k) { return static_cast<size_t>(k); }
-
   // ---- tables ------------------------------------------------------------------------------------------------------
 
   // Calls inner(cell, place, count, step) for runs of `count` cells that read the places place, place + step, ...
@@ -229,7 +227,7 @@ class CliqueTree {
       cell += last.count;
       int axis = outer - 1;
       for (; axis >= 0; --axis) {
-        const Axis& a = pattern[static_cast<size_t>(axis)];
+        const Axis& a = pattern[axis];
         place += a.step;
         if (++round[axis] < a.count) break;
         place -= a.step * a.count;
@@ -278,12 +276,12 @@ class CliqueTree {
     int64_t stride = 1;
     for (auto v = scope.rbegin(); v != scope.rend(); ++v) {
       const auto place = std::find(node.variables.begin(), node.variables.end(), *v) - node.variables.begin();
-      step[at(place)] = stride;
-      stride *= labels_[at(*v)];
+      step[place] = stride;
+      stride *= labels_[*v];
     }
     Pattern pattern;
     for (size_t j = 0; j < node.variables.size(); ++j) {
-      const int64_t count = labels_[at(node.variables[j])];
+      const int64_t count = labels_[node.variables[j]];
       if (count == 1) continue;
       if (!pattern.empty() && pattern.back().step == step[j] * count)
         pattern.back() = {pattern.back().count * count, step[j]};  // two loops that are one
@@ -344,7 +342,7 @@ class CliqueTree {
       double* message = messages + node.first_separator;
       fill(node, theta, table, scratch);
       for (const int64_t child : node.children) {
-        const Node& below = nodes_[at(child)];
+        const Node& below = nodes_[child];
         add(below.in_parent, messages + below.first_separator, table);
       }
       if constexpr (mode == kMax)
@@ -403,7 +401,7 @@ class CliqueTree {
   void downwards(int32_t* labels, const Choose& choose) const {
     for (auto node = nodes_.rbegin(); node != nodes_.rend(); ++node) {
       int64_t cell = 0;
-      for (int64_t j = 0; j < node->shared; ++j) cell += labels[node->variables[at(j)]] * node->steps[at(j)];
+      for (int64_t j = 0; j < node->shared; ++j) cell += labels[node->variables[j]] * node->steps[j];
       cell += choose(*node, cell / node->eliminated);
       read_cell(*node, node->first_cell + cell, labels);
     }
@@ -431,7 +429,7 @@ class CliqueTree {
   // The place of a child's message that a cell of its parent reads.
   int64_t separator_cell(const Node& child, const int32_t* labels) const {
     int64_t cell = 0;
-    for (int64_t j = 0; j < child.shared; ++j) cell += labels[child.variables[at(j)]] * child.steps[at(j)];
+    for (int64_t j = 0; j < child.shared; ++j) cell += labels[child.variables[j]] * child.steps[j];
     return child.first_separator + cell / child.eliminated;
   }
 
@@ -464,14 +462,13 @@ class CliqueTree {
       return static_cast<int64_t>(e == tree.cells_ ? tree.roots_.size() : tree.node_of_cell(e).children.size());
     }
     int64_t tail(int64_t e, int64_t j) const {
-      if (e == tree.cells_) return tree.nodes_[at(tree.roots_[at(j)])].first_separator;
+      if (e == tree.cells_) return tree.nodes_[tree.roots_[j]].first_separator;
       const Node& node = tree.node_of_cell(e);
-      const Node& child = tree.nodes_[at(node.children[at(j)])];
+      const Node& child = tree.nodes_[node.children[j]];
       int64_t rest = e - node.first_cell, place = 0, j_child = 0;
       // Both lists of variables have the same order.
       for (size_t k = 0; k < node.variables.size() && j_child < child.shared; ++k) {
-        if (node.variables[k] == child.variables[at(j_child)])
-          place += rest / node.steps[k] * child.steps[at(j_child++)];
+        if (node.variables[k] == child.variables[j_child]) place += rest / node.steps[k] * child.steps[j_child++];
         rest %= node.steps[k];
       }
       return child.first_separator + place / child.eliminated;
@@ -490,9 +487,9 @@ class CliqueTree {
         bool allowed = true;
         for (const Source& source : node.sources) {
           int64_t place = 0;
-          for (const int32_t v : source.scope) place = place * labels_[at(v)] + labels[at(v)];
+          for (const int32_t v : source.scope) place = place * labels_[v] + labels[v];
           if (source.soft < 0) {
-            allowed = allowed && source.table[at(place)] == 0;
+            allowed = allowed && source.table[place] == 0;
             continue;
           }
           const SoftFactor soft = graphs_.factor(g_, source.soft);
@@ -506,12 +503,12 @@ class CliqueTree {
         }
         heads.push_back(static_cast<int32_t>(node.first_separator + cell / node.eliminated));
         for (const int64_t child : node.children)
-          tails.push_back(static_cast<int32_t>(separator_cell(nodes_[at(child)], labels.data())));
+          tails.push_back(static_cast<int32_t>(separator_cell(nodes_[child], labels.data())));
         tail_begin.push_back(static_cast<int64_t>(tails.size()));
         part_begin.push_back(static_cast<int64_t>(parts.size()));
       }
     heads.push_back(static_cast<int32_t>(separators_));
-    for (const int64_t root : roots_) tails.push_back(static_cast<int32_t>(nodes_[at(root)].first_separator));
+    for (const int64_t root : roots_) tails.push_back(static_cast<int32_t>(nodes_[root].first_separator));
     tail_begin.push_back(static_cast<int64_t>(tails.size()));
     part_begin.push_back(static_cast<int64_t>(parts.size()));
     return std::make_unique<Hypergraph>(separators_ + 1, std::move(heads), std::move(tail_begin), std::move(tails),
@@ -535,7 +532,7 @@ class CliqueTree {
   void add_hard_factor(int64_t h, double most_bytes) {
     const HardFactor hard = graphs_.hard(g_, h);
     double cells = 1;
-    for (int64_t j = 0; j < hard.arity; ++j) cells *= static_cast<double>(labels_[at(hard.scope[j])]);
+    for (int64_t j = 0; j < hard.arity; ++j) cells *= static_cast<double>(labels_[hard.scope[j]]);
     const bool counts = hard.kind <= HardKind::kBudget;
     if (counts && (cells > kLargeRule || hard.arity > kManyLiterals)) return add_counting(hard);
     if (8 * cells > most_bytes || cells > kLargestRule)
@@ -548,17 +545,17 @@ class CliqueTree {
     const bool of_tuples = hard.kind == HardKind::kAllowed || hard.kind == HardKind::kForbidden;
     if (of_tuples) {
       const bool allowed = hard.kind == HardKind::kAllowed;
-      source.table.assign(at(source.cells), allowed ? -kInfinity : 0.0);
+      source.table.assign(source.cells, allowed ? -kInfinity : 0.0);
       for (const int32_t* tuple = hard.data; tuple < hard.data + hard.data_size; tuple += hard.arity) {
         int64_t cell = 0;
-        for (int64_t j = 0; j < hard.arity; ++j) cell = cell * labels_[at(hard.scope[j])] + tuple[j];
-        source.table[at(cell)] = allowed ? 0.0 : -kInfinity;
+        for (int64_t j = 0; j < hard.arity; ++j) cell = cell * labels_[hard.scope[j]] + tuple[j];
+        source.table[cell] = allowed ? 0.0 : -kInfinity;
       }
     } else {
-      std::vector<int32_t> tuple(at(hard.arity), 0);
+      std::vector<int32_t> tuple(hard.arity, 0);
       for (int64_t cell = 0; cell < source.cells; ++cell) {
         source.table.push_back(graphs_.allows(g_, hard, tuple.data()) ? 0.0 : -kInfinity);
-        for (int64_t j = hard.arity - 1; j >= 0 && ++tuple[at(j)] == labels_[at(hard.scope[j])]; --j) tuple[at(j)] = 0;
+        for (int64_t j = hard.arity - 1; j >= 0 && ++tuple[j] == labels_[hard.scope[j]]; --j) tuple[j] = 0;
       }
     }
     sources_.push_back(std::move(source));
@@ -598,7 +595,7 @@ class CliqueTree {
         labels_.push_back(top + 1);
       }
       for (int64_t state = 0; state <= (before < 0 ? 0 : top); ++state)
-        for (int32_t label = 0; label < labels_[at(v)]; ++label) {
+        for (int32_t label = 0; label < labels_[v]; ++label) {
           const int64_t reached = next(state, j, label);
           if (last)
             source.table.push_back(ends_well(reached) ? 0.0 : -kInfinity);
@@ -632,7 +629,7 @@ class CliqueTree {
       int64_t step = 1;
       for (size_t j = node.variables.size(); j-- > 0;) {
         node.steps[j] = step;
-        step *= labels_[at(node.variables[j])];
+        step *= labels_[node.variables[j]];
         if (static_cast<int64_t>(j) == node.shared) node.eliminated = step;
       }
       node.separator = step / node.eliminated;
@@ -649,7 +646,7 @@ class CliqueTree {
         roots_.push_back(static_cast<int64_t>(k));
         continue;
       }
-      Node& parent = nodes_[at(node.parent)];
+      Node& parent = nodes_[node.parent];
       parent.children.push_back(static_cast<int64_t>(k));
       node.in_parent =
           pattern_of(parent, std::vector<int32_t>(node.variables.begin(), node.variables.begin() + node.shared));
@@ -658,7 +655,7 @@ class CliqueTree {
       const int32_t first = *std::min_element(source.scope.begin(), source.scope.end(), [&](int32_t u, int32_t v) {
         return elimination.position(u) < elimination.position(v);
       });
-      Node& node = nodes_[at(elimination.clique_of(first))];
+      Node& node = nodes_[elimination.clique_of(first)];
       source.pattern = pattern_of(node, source.scope);
       if (node.factor < 0 && source.soft >= 0 && source.scope.size() == node.variables.size() &&
           graphs_.factor(g_, source.soft).form != FactorForm::kPartial)

@@ -226,7 +226,7 @@ void derive(int n, const Choose& choose, std::vector<int32_t>& heads) {
     if (item.i == item.j) continue;
     if (is_arc(item.kind)) {
       const bool right = item.kind == kRightArc;
-      heads[static_cast<size_t>((right ? item.j : item.i) - 1)] = right ? item.i : item.j;
+      heads[(right ? item.j : item.i) - 1] = right ? item.i : item.j;
       item.kind = kJoin;
     }
     const Rule& rule = rule_of(item.kind);
@@ -417,9 +417,7 @@ class BestByCost {
   };
   using List = std::vector<Costed>;  // by ascending cost
 
-  List& of(const Item& item) {
-    return lists_[static_cast<size_t>(item.kind * shape_.cells() + shape_.cell(item.i, item.j))];
-  }
+  List& of(const Item& item) { return lists_[item.kind * shape_.cells() + shape_.cell(item.i, item.j)]; }
 
   static const Costed* find(const List& list, int64_t cost) {
     const auto place =
@@ -432,7 +430,7 @@ class BestByCost {
   void each_version(const Item& arc, const Visit& visit) const {
     const Versions& range = versions_[part_of(n_, arc)];
     for (int64_t v = range.first; v < range.last; ++v)
-      if (theta_[v] > -kInfinity) visit(v, costs_[static_cast<size_t>(v)], theta_[v]);
+      if (theta_[v] > -kInfinity) visit(v, costs_[v], theta_[v]);
   }
 
   void add_arc(const Item& arc) {
@@ -474,7 +472,7 @@ class BestByCost {
       each_split([&](const List& left, const List& right) {
         for (const Costed& a : left) {
           for (const Costed& b : right) {
-            double& best = window_[static_cast<size_t>(a.cost + b.cost - low)];
+            double& best = window_[a.cost + b.cost - low];
             best = std::max(best, a.value + b.value);
           }
         }
@@ -641,7 +639,7 @@ class Partition {
       each_arc_into(n, m, [&](int k, Item arc) {
         arc.kind = weight_of(arc.kind);
         if constexpr (kDouble)
-          chart_.at(arc) = weights[static_cast<size_t>(k)] / divisor;
+          chart_.at(arc) = weights[k] / divisor;
         else
           chart_.at(arc) = Wide::exp(scores[k] - exps.top) / Wide(divisor);
       });

@@ -134,37 +134,37 @@ class FactorGraphs {
 
   int64_t examples() const { return static_cast<int64_t>(a_.graph_of.size()); }
   int64_t graphs() const { return static_cast<int64_t>(a_.variable_begin.size()) - 1; }
-  int64_t graph_of(int64_t example) const { return a_.graph_of[at(example)]; }
+  int64_t graph_of(int64_t example) const { return a_.graph_of[example]; }
 
   // All that follows is about graph g.
-  int64_t variables(int64_t g) const { return a_.variable_begin[at(g + 1)] - a_.variable_begin[at(g)]; }
-  int64_t labels(int64_t g, int64_t v) const { return a_.labels[at(a_.variable_begin[at(g)] + v)]; }
-  int64_t parts(int64_t g) const { return part_begin_of_graph_[at(g + 1)] - part_begin_of_graph_[at(g)]; }
-  int64_t factors(int64_t g) const { return a_.factor_begin[at(g + 1)] - a_.factor_begin[at(g)]; }
-  int64_t hards(int64_t g) const { return a_.hard_begin[at(g + 1)] - a_.hard_begin[at(g)]; }
-  int64_t home(int64_t g, int64_t v) const { return home_[at(a_.variable_begin[at(g)] + v)]; }
+  int64_t variables(int64_t g) const { return a_.variable_begin[g + 1] - a_.variable_begin[g]; }
+  int64_t labels(int64_t g, int64_t v) const { return a_.labels[a_.variable_begin[g] + v]; }
+  int64_t parts(int64_t g) const { return part_begin_of_graph_[g + 1] - part_begin_of_graph_[g]; }
+  int64_t factors(int64_t g) const { return a_.factor_begin[g + 1] - a_.factor_begin[g]; }
+  int64_t hards(int64_t g) const { return a_.hard_begin[g + 1] - a_.hard_begin[g]; }
+  int64_t home(int64_t g, int64_t v) const { return home_[a_.variable_begin[g] + v]; }
 
   SoftFactor factor(int64_t g, int64_t f) const {
-    const size_t k = at(a_.factor_begin[at(g)] + f);
+    const size_t k = a_.factor_begin[g] + f;
     const auto form = static_cast<FactorForm>(a_.form[k]);
     return {form,
             a_.scope_begin[k + 1] - a_.scope_begin[k],
             a_.scope.data() + a_.scope_begin[k],
             cells_[k],
-            part_begin_[k] - part_begin_of_graph_[at(g)],
+            part_begin_[k] - part_begin_of_graph_[g],
             part_begin_[k + 1] - part_begin_[k],
             form == FactorForm::kDense ? nullptr : a_.listed.data() + a_.listed_begin[k]};
   }
 
   HardFactor hard(int64_t g, int64_t h) const {
-    const size_t k = at(a_.hard_begin[at(g)] + h);
+    const size_t k = a_.hard_begin[g] + h;
     const int64_t first = a_.literal_begin[k];
     return {static_cast<HardKind>(a_.hard_kind[k]), a_.literal_begin[k + 1] - first,
             a_.literal_variable.data() + first,     a_.literal_value.data() + first,
             a_.data.data() + a_.data_begin[k],      a_.data_begin[k + 1] - a_.data_begin[k]};
   }
 
-  const OwnRule& own(int64_t number) const { return *own_[at(number)]; }
+  const OwnRule& own(int64_t number) const { return *own_[number]; }
 
   // The cell of a soft factor that a labeling of the graph selects.
   int64_t cell(int64_t g, const SoftFactor& factor, const int32_t* labeling) const {
@@ -207,7 +207,6 @@ class FactorGraphs {
   int64_t label_without_part(int64_t g, int64_t v) const;
 
  private:
-  static size_t at(int64_t k) { return static_cast<size_t>(k); }
   static constexpr int64_t kMostParts = int64_t{1} << 31;
 
   static std::string place(int64_t g, const char* kind, int64_t f) {
@@ -259,36 +258,36 @@ inline void FactorGraphs::labeling_of(int64_t g, const int32_t* y, int64_t size,
   for (int64_t k = 0; k < size; ++k) {
     SoftFactor soft = factor(g, f);
     while (y[k] >= soft.first_part + soft.parts) soft = factor(g, ++f);
-    labels_of_scope.resize(at(soft.arity));
+    labels_of_scope.resize(soft.arity);
     tuple(g, soft, soft.cell_of(y[k] - soft.first_part), labels_of_scope.data());
     for (int64_t j = 0; j < soft.arity; ++j)
-      if (home(g, soft.scope[j]) == f) labeling[soft.scope[j]] = labels_of_scope[at(j)];
+      if (home(g, soft.scope[j]) == f) labeling[soft.scope[j]] = labels_of_scope[j];
   }
 }
 
 inline void FactorGraphs::label_marginals(int64_t g, const double* mu, double* marginals) const {
-  std::vector<int64_t> begin(at(variables(g) + 1), 0);
-  for (int64_t v = 0; v < variables(g); ++v) begin[at(v + 1)] = begin[at(v)] + labels(g, v);
+  std::vector<int64_t> begin(variables(g) + 1, 0);
+  for (int64_t v = 0; v < variables(g); ++v) begin[v + 1] = begin[v] + labels(g, v);
   std::fill(marginals, marginals + begin.back(), 0.0);
   std::vector<int32_t> labels_of_scope;
   for (int64_t f = 0; f < factors(g); ++f) {
     const SoftFactor soft = factor(g, f);
     const auto lives_here = [&](int32_t v) { return home(g, v) == f; };
     if (std::none_of(soft.scope, soft.scope + soft.arity, lives_here)) continue;
-    labels_of_scope.resize(at(soft.arity));
+    labels_of_scope.resize(soft.arity);
     for (int64_t part = 0; part < soft.parts; ++part) {
       tuple(g, soft, soft.cell_of(part), labels_of_scope.data());
       for (int64_t j = 0; j < soft.arity; ++j)
         if (lives_here(soft.scope[j]))
-          marginals[begin[at(soft.scope[j])] + labels_of_scope[at(j)]] += mu[soft.first_part + part];
+          marginals[begin[soft.scope[j]] + labels_of_scope[j]] += mu[soft.first_part + part];
     }
   }
   for (int64_t v = 0; v < variables(g); ++v) {
     const int64_t without = label_without_part(g, v);
     if (without < 0) continue;
     double rest = 1;
-    for (int64_t k = begin[at(v)]; k < begin[at(v + 1)]; ++k) rest -= marginals[k];
-    marginals[begin[at(v)] + without] = std::max(rest, 0.0);
+    for (int64_t k = begin[v]; k < begin[v + 1]; ++k) rest -= marginals[k];
+    marginals[begin[v] + without] = std::max(rest, 0.0);
   }
 }
 
@@ -319,7 +318,7 @@ inline bool FactorGraphs::allows(int64_t g, const HardFactor& hard, const int32_
       for (int64_t j = 0; j < hard.arity; ++j)
         for (int64_t label = 0; label < labels(g, hard.scope[j]); ++label)
           scores.push_back(label == labels_of_scope[j] ? 0.0 : -kInfinity);
-      std::vector<int32_t> best(at(hard.arity));
+      std::vector<int32_t> best(hard.arity);
       return own(hard.data[0]).maximum(scores.data(), best.data()) > -kInfinity;
     }
   }
@@ -329,12 +328,12 @@ inline bool FactorGraphs::allows(int64_t g, const HardFactor& hard, const int32_
 // Every word has one head, and following heads leads to the root.
 inline bool FactorGraphs::is_tree(const HardFactor& hard, const int32_t* labels_of_scope) const {
   const int64_t words = hard.data[0];
-  std::vector<int32_t> head(at(words + 1), -1);
+  std::vector<int32_t> head(words + 1, -1);
   int64_t children_of_root = 0;
   for (int64_t j = 0; j < hard.arity; ++j) {
     if (!hard.literal(j, labels_of_scope[j])) continue;
     const int32_t from = hard.data[2 + 2 * j];
-    int32_t& of_word = head[at(hard.data[3 + 2 * j])];
+    int32_t& of_word = head[hard.data[3 + 2 * j]];
     if (of_word >= 0) return false;
     of_word = from;
     children_of_root += from == 0 ? 1 : 0;
@@ -342,7 +341,7 @@ inline bool FactorGraphs::is_tree(const HardFactor& hard, const int32_t* labels_
   if (hard.data[1] == 1 && children_of_root != 1) return false;
   for (int64_t word = 1; word <= words; ++word) {
     int64_t up = word;
-    for (int64_t steps = 0; up > 0 && steps <= words; ++steps) up = head[at(up)];
+    for (int64_t steps = 0; up > 0 && steps <= words; ++steps) up = head[up];
     if (up != 0) return false;
   }
   return true;
@@ -377,7 +376,7 @@ inline void FactorGraphs::check_variables(int64_t g) const {
 }
 
 inline void FactorGraphs::add_soft(int64_t g, int64_t f) {
-  const size_t k = at(a_.factor_begin[at(g)] + f);
+  const size_t k = a_.factor_begin[g] + f;
   const int32_t* scope = a_.scope.data() + a_.scope_begin[k];
   const int64_t arity = a_.scope_begin[k + 1] - a_.scope_begin[k];
   if (arity == 0) throw InputError(place(g, "soft", f) + "it has no variables.");
@@ -470,28 +469,28 @@ inline void FactorGraphs::check_hard(int64_t g, int64_t h) const {
       break;
     case HardKind::kOwn:
       expect_data(1);
-      if (hard.data[0] < 0 || at(hard.data[0]) >= own_.size() || !own_[at(hard.data[0])])
+      if (hard.data[0] < 0 || static_cast<size_t>(hard.data[0]) >= own_.size() || !own_[hard.data[0]])
         refuse("its rule is missing.");
       break;
   }
 }
 
 inline void FactorGraphs::find_homes(int64_t g) {
-  const int64_t first = a_.variable_begin[at(g)];
-  home_.resize(at(first + variables(g)), -1);
-  std::vector<int64_t> arity(at(variables(g)), 0);
+  const int64_t first = a_.variable_begin[g];
+  home_.resize(first + variables(g), -1);
+  std::vector<int64_t> arity(variables(g), 0);
   for (int64_t f = 0; f < factors(g); ++f) {
     const SoftFactor soft = factor(g, f);
     if (soft.form == FactorForm::kPartial && (soft.arity != 1 || soft.parts < soft.cells - 1)) continue;
     for (int64_t j = 0; j < soft.arity; ++j) {
       const int32_t v = soft.scope[j];
-      if (home_[at(first + v)] >= 0 && soft.arity >= arity[at(v)]) continue;
-      home_[at(first + v)] = f;
-      arity[at(v)] = soft.arity;
+      if (home_[first + v] >= 0 && soft.arity >= arity[v]) continue;
+      home_[first + v] = f;
+      arity[v] = soft.arity;
     }
   }
   for (int64_t v = 0; v < variables(g); ++v)
-    if (home_[at(first + v)] < 0)
+    if (home_[first + v] < 0)
       throw InputError(
           "graph " + std::to_string(g) + ": variable " + std::to_string(v) +
           " is in no soft factor that has a part for each of its labels: add a factor of this variable alone.");

@@ -97,8 +97,7 @@ struct MessageLayout {
     for (size_t v = 1; v < edge_begin.size(); ++v) edge_begin[v] += edge_begin[v - 1];
     edges_of.resize(edges.size());
     std::vector<int64_t> next(edge_begin.begin(), edge_begin.end() - 1);
-    for (size_t e = 0; e < edges.size(); ++e)
-      edges_of[static_cast<size_t>(next[static_cast<size_t>(edges[e].variable)]++)] = static_cast<int32_t>(e);
+    for (size_t e = 0; e < edges.size(); ++e) edges_of[next[edges[e].variable]++] = static_cast<int32_t>(e);
   }
 
   static constexpr int64_t kMostCells = int64_t{1} << 24;
@@ -161,8 +160,8 @@ class FactorMessages {
     }
   }
 
-  double belief(int64_t label) const { return infinite_[at(label)] > 0 ? -kInfinity : sum_[at(label)]; }
-  double message(int64_t k) const { return message_[at(k)]; }
+  double belief(int64_t label) const { return infinite_[label] > 0 ? -kInfinity : sum_[label]; }
+  double message(int64_t k) const { return message_[k]; }
   const std::vector<double>& messages() const { return message_; }
 
   // Bethe's approximation of log Z at the messages as they are.
@@ -170,7 +169,7 @@ class FactorMessages {
     double value = 0;
     const int64_t variables = static_cast<int64_t>(layout_->label_begin.size()) - 1;
     for (int64_t v = 0; v < variables; ++v) {
-      const int64_t degree = layout_->edge_begin[at(v + 1)] - layout_->edge_begin[at(v)];
+      const int64_t degree = layout_->edge_begin[v + 1] - layout_->edge_begin[v];
       const double own = log_sum_of_belief(v);
       if (own == -kInfinity) return -kInfinity;
       value += static_cast<double>(1 - degree) * own;
@@ -185,28 +184,26 @@ class FactorMessages {
   }
 
  private:
-  static constexpr double kSmallest = 1e-250;  // a sum below it may have lost terms to underflow
-  static size_t at(int64_t k) { return static_cast<size_t>(k); }
-
+  static constexpr double kSmallest = 1e-250;
   void load() {
     const FactorGraphs& graphs = *graphs_;
-    const auto labels = at(layout_->label_begin.back());
+    const auto labels = layout_->label_begin.back();
     sum_.assign(labels, 0.0);
     infinite_.assign(labels, 0);
-    message_.assign(at(layout_->message_size), 0.0);
+    message_.assign(layout_->message_size, 0.0);
     in_.resize(message_.size());
     out_.resize(message_.size());
     sums_.resize(message_.size());
     for (int64_t f = 0; f < graphs.factors(g_); ++f) {
       const SoftFactor soft = graphs.factor(g_, f);
       if (soft.arity != 1) continue;
-      const int64_t first = layout_->label_begin[at(soft.scope[0])];
+      const int64_t first = layout_->label_begin[soft.scope[0]];
       if (soft.form == FactorForm::kListed) {
         for (int64_t cell = 0; cell < soft.cells; ++cell) add(first + cell, soft.part_of(cell) < 0 ? -kInfinity : 0.0);
       }
       for (int64_t part = 0; part < soft.parts; ++part) add(first + soft.cell_of(part), theta_[soft.first_part + part]);
     }
-    table_.resize(at(layout_->table_size));
+    table_.resize(layout_->table_size);
     top_.assign(layout_->senders.size(), 0.0);
     for (size_t s = 0; s < layout_->senders.size(); ++s) {
       const MessageLayout::Sender& sender = layout_->senders[s];
@@ -218,7 +215,7 @@ class FactorMessages {
       for (int64_t k = 0; k < soft.cells; ++k) top = std::max(top, scores[k]);
       top_[s] = top * per;
       for (int64_t k = 0; k < soft.cells; ++k)
-        table_[at(sender.table + k)] = top == -kInfinity ? 0.0 : std::exp((scores[k] - top) * per);
+        table_[sender.table + k] = top == -kInfinity ? 0.0 : std::exp((scores[k] - top) * per);
     }
   }
 
@@ -226,10 +223,10 @@ class FactorMessages {
   void resume(const std::vector<double>& from) {
     for (const MessageLayout::Edge& edge : layout_->edges)
       for (int64_t l = 0; l < labels_of(edge); ++l) {
-        const double sent = from[at(edge.begin + l)];
+        const double sent = from[edge.begin + l];
         if (sent == -kInfinity) continue;
-        message_[at(edge.begin + l)] = sent;
-        add(layout_->label_begin[at(edge.variable)] + l, sent, share(at(edge.sender)));
+        message_[edge.begin + l] = sent;
+        add(layout_->label_begin[edge.variable] + l, sent, share(edge.sender));
       }
   }
 
@@ -237,24 +234,22 @@ class FactorMessages {
   double share(size_t sender) const { return rho_ ? rho_[layout_->senders[sender].number] : 1.0; }
   void add(int64_t label, double value, double weight = 1) {
     if (value == -kInfinity)
-      ++infinite_[at(label)];
+      ++infinite_[label];
     else
-      sum_[at(label)] += weight * value;
+      sum_[label] += weight * value;
   }
   void take(int64_t label, double value, double weight) {
     if (value == -kInfinity)
-      --infinite_[at(label)];
+      --infinite_[label];
     else
-      sum_[at(label)] -= weight * value;
+      sum_[label] -= weight * value;
   }
 
   double log_sum_of_belief(int64_t v) const {
     double top = -kInfinity, sum = 0;
-    for (int64_t k = layout_->label_begin[at(v)]; k < layout_->label_begin[at(v + 1)]; ++k)
-      top = std::max(top, belief(k));
+    for (int64_t k = layout_->label_begin[v]; k < layout_->label_begin[v + 1]; ++k) top = std::max(top, belief(k));
     if (top == -kInfinity) return top;
-    for (int64_t k = layout_->label_begin[at(v)]; k < layout_->label_begin[at(v + 1)]; ++k)
-      sum += std::exp(belief(k) - top);
+    for (int64_t k = layout_->label_begin[v]; k < layout_->label_begin[v + 1]; ++k) sum += std::exp(belief(k) - top);
     return top + std::log(sum);
   }
 
@@ -262,13 +257,13 @@ class FactorMessages {
   void gather(size_t s) {
     const MessageLayout::Sender& sender = layout_->senders[s];
     for (int64_t e = sender.first_edge; e < sender.first_edge + sender.arity; ++e) {
-      const MessageLayout::Edge& edge = layout_->edges[at(e)];
-      const int64_t first = layout_->label_begin[at(edge.variable)];
-      const int64_t n = layout_->label_begin[at(edge.variable) + 1] - first;
+      const MessageLayout::Edge& edge = layout_->edges[e];
+      const int64_t first = layout_->label_begin[edge.variable];
+      const int64_t n = layout_->label_begin[static_cast<size_t>(edge.variable) + 1] - first;
       for (int64_t l = 0; l < n; ++l) {
-        const double sent = message_[at(edge.begin + l)];
-        const bool gone = infinite_[at(first + l)] > (sent == -kInfinity ? 1 : 0);
-        in_[at(edge.begin + l)] = gone ? -kInfinity : sum_[at(first + l)] - (sent == -kInfinity ? 0.0 : sent);
+        const double sent = message_[edge.begin + l];
+        const bool gone = infinite_[first + l] > (sent == -kInfinity ? 1 : 0);
+        in_[edge.begin + l] = gone ? -kInfinity : sum_[first + l] - (sent == -kInfinity ? 0.0 : sent);
       }
     }
   }
@@ -289,8 +284,8 @@ class FactorMessages {
   template <bool Max>
   double send_pair(size_t s) {
     const MessageLayout::Sender& sender = layout_->senders[s];
-    const MessageLayout::Edge &first = layout_->edges[at(sender.first_edge)],
-                              &second = layout_->edges[at(sender.first_edge) + 1];
+    const MessageLayout::Edge &first = layout_->edges[sender.first_edge],
+                              &second = layout_->edges[static_cast<size_t>(sender.first_edge) + 1];
     const int64_t rows = labels_of(first), columns = labels_of(second);
     const double* const table = table_.data() + sender.table;
     const double *const in_rows = in_.data() + first.begin, *const in_columns = in_.data() + second.begin;
@@ -299,7 +294,7 @@ class FactorMessages {
     const double top_columns = *std::max_element(in_columns, in_columns + columns);
     if (top_rows == -kInfinity || top_columns == -kInfinity || top_[s] == -kInfinity)
       return std::numeric_limits<double>::quiet_NaN();
-    weights_.resize(at(rows + 2 * columns));
+    weights_.resize(rows + 2 * columns);
     double *const of_rows = weights_.data(), *const of_columns = of_rows + rows, *const sums = of_columns + columns;
     for (int64_t a = 0; a < rows; ++a) of_rows[a] = std::exp(in_rows[a] - top_rows);
     for (int64_t b = 0; b < columns; ++b) of_columns[b] = std::exp(in_columns[b] - top_columns);
@@ -326,7 +321,7 @@ class FactorMessages {
   }
 
   int64_t labels_of(const MessageLayout::Edge& edge) const {
-    return layout_->label_begin[at(edge.variable) + 1] - layout_->label_begin[at(edge.variable)];
+    return layout_->label_begin[static_cast<size_t>(edge.variable) + 1] - layout_->label_begin[edge.variable];
   }
 
   // Calls visit(tuple, score) for the cells of a soft factor that are allowed.
@@ -334,7 +329,7 @@ class FactorMessages {
   void each_cell(size_t s, const Visit& visit) {
     const SoftFactor soft = graphs_->factor(g_, layout_->senders[s].number);
     const double per = 1 / share(s);
-    tuple_.resize(at(soft.arity));
+    tuple_.resize(soft.arity);
     if (soft.form == FactorForm::kPartial) {
       for (int64_t cell = 0; cell < soft.cells; ++cell) {
         graphs_->tuple(g_, soft, cell, tuple_.data());
@@ -360,26 +355,26 @@ class FactorMessages {
       std::fill_n(sums_.data() + edges[j].begin, labels_of(edges[j]), 0.0);
     }
     double top = -kInfinity, total = 0;
-    cavity_.resize(at(arity));
+    cavity_.resize(arity);
     // The score of a cell with what all variables say, and without each of them.
     const auto weigh = [&](double score) {
       double before = score;
       for (int64_t j = 0; j < arity; ++j) {
-        cavity_[at(j)] = before;
-        before += in_[at(edges[j].begin + tuple_[at(j)])];
+        cavity_[j] = before;
+        before += in_[edges[j].begin + tuple_[j]];
       }
       double behind = 0;
       for (int64_t j = arity; j-- > 0;) {
-        cavity_[at(j)] += behind;
-        behind += in_[at(edges[j].begin + tuple_[at(j)])];
+        cavity_[j] += behind;
+        behind += in_[edges[j].begin + tuple_[j]];
       }
       return before;
     };
     each_cell(s, [&](int64_t, double score) {
       top = std::max(top, weigh(score));
       for (int64_t j = 0; j < arity; ++j) {
-        double& out = out_[at(edges[j].begin + tuple_[at(j)])];
-        out = std::max(out, cavity_[at(j)]);
+        double& out = out_[edges[j].begin + tuple_[j]];
+        out = std::max(out, cavity_[j]);
       }
     });
     if (Max) return top;
@@ -387,13 +382,13 @@ class FactorMessages {
       const double all = weigh(score);
       if (all > -kInfinity) total += std::exp(all - top);
       for (int64_t j = 0; j < arity; ++j) {
-        const int64_t k = edges[j].begin + tuple_[at(j)];
-        if (cavity_[at(j)] > -kInfinity) sums_[at(k)] += std::exp(cavity_[at(j)] - out_[at(k)]);
+        const int64_t k = edges[j].begin + tuple_[j];
+        if (cavity_[j] > -kInfinity) sums_[k] += std::exp(cavity_[j] - out_[k]);
       }
     });
     for (int64_t j = 0; j < arity; ++j)
       for (int64_t k = edges[j].begin; k < edges[j].begin + labels_of(edges[j]); ++k)
-        if (out_[at(k)] > -kInfinity) out_[at(k)] += std::log(sums_[at(k)]);
+        if (out_[k] > -kInfinity) out_[k] += std::log(sums_[k]);
     return top == -kInfinity ? top : top + std::log(total);
   }
 
@@ -408,13 +403,13 @@ class FactorMessages {
       default: break;
     }
     const bool implication = hard.kind == HardKind::kImplication;  // one premise is false, or the conclusion is true
-    literals_.resize(at(hard.arity));
+    literals_.resize(hard.arity);
     for (int64_t j = 0; j < hard.arity; ++j) {
-      LiteralLogs& literal = literals_[at(j)];
+      LiteralLogs& literal = literals_[j];
       literal = {-kInfinity, -kInfinity};
       for (int32_t l = 0; l < labels_of(edges[j]); ++l) {
         double& of = hard.literal(j, l) != (implication && j + 1 < hard.arity) ? literal.yes : literal.no;
-        of = join_logs<Max>(of, in_[at(edges[j].begin + l)]);
+        of = join_logs<Max>(of, in_[edges[j].begin + l]);
       }
     }
     double value = 0;
@@ -429,7 +424,7 @@ class FactorMessages {
     for (int64_t j = 0; j < hard.arity; ++j)
       for (int32_t l = 0; l < labels_of(edges[j]); ++l) {
         const bool yes = hard.literal(j, l) != (implication && j + 1 < hard.arity);
-        out_[at(edges[j].begin + l)] = yes ? sent_[at(j)].yes : sent_[at(j)].no;
+        out_[edges[j].begin + l] = yes ? sent_[j].yes : sent_[j].no;
       }
     return value;
   }
@@ -439,19 +434,19 @@ class FactorMessages {
   double send_tuples(const HardFactor& hard, const MessageLayout::Edge* edges) {
     for (int64_t j = 0; j < hard.arity; ++j) std::fill_n(out_.data() + edges[j].begin, labels_of(edges[j]), -kInfinity);
     double value = -kInfinity;
-    std::vector<int32_t> tuple(at(hard.arity), 0);
+    std::vector<int32_t> tuple(hard.arity, 0);
     const auto visit = [&](const int32_t* labels) {
       double before = 0;
-      cavity_.resize(at(hard.arity));
+      cavity_.resize(hard.arity);
       for (int64_t j = 0; j < hard.arity; ++j) {
-        cavity_[at(j)] = before;
-        before += in_[at(edges[j].begin + labels[j])];
+        cavity_[j] = before;
+        before += in_[edges[j].begin + labels[j]];
       }
       double behind = 0;
       for (int64_t j = hard.arity; j-- > 0;) {
-        double& out = out_[at(edges[j].begin + labels[j])];
-        out = join_logs<Max>(out, cavity_[at(j)] + behind);
-        behind += in_[at(edges[j].begin + labels[j])];
+        double& out = out_[edges[j].begin + labels[j]];
+        out = join_logs<Max>(out, cavity_[j] + behind);
+        behind += in_[edges[j].begin + labels[j]];
       }
       value = join_logs<Max>(value, before);
     };
@@ -462,7 +457,7 @@ class FactorMessages {
     for (;;) {
       if (graphs_->allows(g_, hard, tuple.data())) visit(tuple.data());
       int64_t j = hard.arity - 1;
-      while (j >= 0 && ++tuple[at(j)] == labels_of(edges[j])) tuple[at(j--)] = 0;
+      while (j >= 0 && ++tuple[j] == labels_of(edges[j])) tuple[j--] = 0;
       if (j < 0) return value;
     }
   }
@@ -472,19 +467,19 @@ class FactorMessages {
     const OwnRule& rule = graphs_->own(hard.data[0]);
     const int64_t begin = edges[0].begin, size = edges[hard.arity - 1].begin + labels_of(edges[hard.arity - 1]) - begin;
     std::vector<double> scores(in_.begin() + begin, in_.begin() + begin + size), found(scores.size());
-    std::vector<int32_t> labels(at(hard.arity));
+    std::vector<int32_t> labels(hard.arity);
     const double value = Max ? rule.maximum(scores.data(), labels.data()) : rule.sum(scores.data(), found.data());
     for (int64_t j = 0; j < hard.arity; ++j)
       for (int64_t l = 0; l < labels_of(edges[j]); ++l) {
         const int64_t k = edges[j].begin - begin + l;
-        double& out = out_[at(edges[j].begin + l)];
-        if (!Max && scores[at(k)] > -kInfinity) {
-          out = found[at(k)] > 0 ? value + std::log(found[at(k)]) - scores[at(k)] : -kInfinity;
+        double& out = out_[edges[j].begin + l];
+        if (!Max && scores[k] > -kInfinity) {
+          out = found[k] > 0 ? value + std::log(found[k]) - scores[k] : -kInfinity;
           continue;
         }
         std::vector<double> fixed = scores;  // only this label, without what its variable says
         for (int64_t other = 0; other < labels_of(edges[j]); ++other)
-          fixed[at(edges[j].begin - begin + other)] = other == l ? 0.0 : -kInfinity;
+          fixed[edges[j].begin - begin + other] = other == l ? 0.0 : -kInfinity;
         std::vector<double> ignored(scores.size());
         out = Max ? rule.maximum(fixed.data(), labels.data()) : rule.sum(fixed.data(), ignored.data());
       }
@@ -497,14 +492,14 @@ class FactorMessages {
     const double weight = share(s);
     double largest = 0;
     for (int64_t e = sender.first_edge; e < sender.first_edge + sender.arity; ++e) {
-      const MessageLayout::Edge& edge = layout_->edges[at(e)];
-      const int64_t n = labels_of(edge), first = layout_->label_begin[at(edge.variable)];
+      const MessageLayout::Edge& edge = layout_->edges[e];
+      const int64_t n = labels_of(edge), first = layout_->label_begin[edge.variable];
       double* const out = out_.data() + edge.begin;
       const double top = *std::max_element(out, out + n);
       double change = 0;
       for (int64_t l = 0; l < n; ++l) {
         double next = top == -kInfinity ? -kInfinity : out[l] - top;
-        double& sent = message_[at(edge.begin + l)];
+        double& sent = message_[edge.begin + l];
         if (damping > 0 && next > -kInfinity && sent > -kInfinity) next = (1 - damping) * next + damping * sent;
         if (next == sent) continue;
         change = std::max(change, next == -kInfinity || sent == -kInfinity ? kInfinity : std::fabs(next - sent));
@@ -514,8 +509,9 @@ class FactorMessages {
       }
       largest = std::max(largest, change);
       if (changes)
-        for (int64_t k = layout_->edge_begin[at(edge.variable)]; k < layout_->edge_begin[at(edge.variable) + 1]; ++k) {
-          const auto other = at(layout_->edges[at(layout_->edges_of[at(k)])].sender);
+        for (int64_t k = layout_->edge_begin[edge.variable];
+             k < layout_->edge_begin[static_cast<size_t>(edge.variable) + 1]; ++k) {
+          const size_t other = layout_->edges[layout_->edges_of[k]].sender;
           // What a factor hears includes 1 - weight of what it has said itself.
           const double heard = other != s ? change : weight < 1 ? (1 - weight) * change : 0.0;
           (*changes)[other] = std::max((*changes)[other], heard);
@@ -570,9 +566,9 @@ class FactorMessages {
       priority[s] = settings.damping > 0 ? settings.damping * change : 0.0;  // what is left of the change
       if (priority[s] > settings.tolerance) queue.push({priority[s], s});
       for (int64_t e = sender.first_edge; e < sender.first_edge + sender.arity; ++e) {
-        const int32_t v = layout_->edges[at(e)].variable;
-        for (int64_t j = layout_->edge_begin[at(v)]; j < layout_->edge_begin[at(v) + 1]; ++j) {
-          const auto other = at(layout_->edges[at(layout_->edges_of[at(j)])].sender);
+        const int32_t v = layout_->edges[e].variable;
+        for (int64_t j = layout_->edge_begin[v]; j < layout_->edge_begin[v + 1]; ++j) {
+          const auto other = layout_->edges[layout_->edges_of[j]].sender;
           if (changes[other] > priority[other]) {
             priority[other] = changes[other];
             queue.push({priority[other], other});
@@ -593,7 +589,7 @@ class FactorMessages {
       double* const out = mu + soft.first_part;
       if (soft.arity == 1) {
         const double all = log_sum_of_belief(soft.scope[0]);
-        const int64_t first = layout_->label_begin[at(soft.scope[0])];
+        const int64_t first = layout_->label_begin[soft.scope[0]];
         for (int64_t part = 0; part < soft.parts; ++part)
           out[part] = all == -kInfinity ? 0.0 : std::exp(belief(first + soft.cell_of(part)) - all);
         continue;
@@ -605,7 +601,7 @@ class FactorMessages {
       if (all > -kInfinity)
         each_cell(s, [&](int64_t part, double score) {
           if (part < 0) return;
-          for (int64_t j = 0; j < soft.arity; ++j) score += in_[at(edges[j].begin + tuple_[at(j)])];
+          for (int64_t j = 0; j < soft.arity; ++j) score += in_[edges[j].begin + tuple_[j]];
           out[part] = std::exp(score - all);
         });
       ++s;

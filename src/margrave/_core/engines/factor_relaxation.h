@@ -75,12 +75,11 @@ class FactorRelaxation {
       double extra = 0;
       if (!best(s, weights_.data(), 1.0, found, extra)) return -kInfinity;
       total += extra;
-      for (const int32_t place : found) total += weights_[at(place)];
+      for (const int32_t place : found) total += weights_[place];
     }
     for (int64_t v = 0; v < variables(); ++v)
-      if (layout_->edge_begin[at(v)] == layout_->edge_begin[at(v + 1)])
-        total += *std::max_element(own_.begin() + layout_->label_begin[at(v)],
-                                   own_.begin() + layout_->label_begin[at(v + 1)]);
+      if (layout_->edge_begin[v] == layout_->edge_begin[v + 1])
+        total += *std::max_element(own_.begin() + layout_->label_begin[v], own_.begin() + layout_->label_begin[v + 1]);
     return total;
   }
 
@@ -95,8 +94,7 @@ class FactorRelaxation {
       size_t k = 0;
       for (int64_t j = 0; j < sender.arity; ++j)
         for (int64_t l = 0; l < labels_of(edges[j].variable); ++l, ++k)
-          if (weights_[k] > -kInfinity)
-            target[k] = z_[at(layout_->label_begin[at(edges[j].variable)] + l)] + weights_[k] / eta;
+          if (weights_[k] > -kInfinity) target[k] = z_[layout_->label_begin[edges[j].variable] + l] + weights_[k] / eta;
       const std::vector<double> possible = weights_;
       const auto oracle = [&](const std::vector<double>& slopes, std::vector<int32_t>& found, double& extra) {
         slopes_ = slopes;
@@ -109,19 +107,19 @@ class FactorRelaxation {
     }
     double primal = 0, dual = 0, copies = 0;
     for (int64_t v = 0; v < variables(); ++v) {
-      const int64_t degree = layout_->edge_begin[at(v + 1)] - layout_->edge_begin[at(v)];
+      const int64_t degree = layout_->edge_begin[v + 1] - layout_->edge_begin[v];
       if (degree == 0) continue;
       for (int64_t l = 0; l < labels_of(v); ++l) {
         double mean = 0;
-        each_copy(v, l, [&](int64_t k) { mean += q_[at(k)]; });
+        each_copy(v, l, [&](int64_t k) { mean += q_[k]; });
         mean /= static_cast<double>(degree);
-        double& z = z_[at(layout_->label_begin[at(v)] + l)];
+        double& z = z_[layout_->label_begin[v] + l];
         dual += static_cast<double>(degree) * (mean - z) * (mean - z);
         z = mean;
         copies += static_cast<double>(degree);
         each_copy(v, l, [&](int64_t k) {
-          u_[at(k)] -= eta * (q_[at(k)] - mean);
-          primal += (q_[at(k)] - mean) * (q_[at(k)] - mean);
+          u_[k] -= eta * (q_[k] - mean);
+          primal += (q_[k] - mean) * (q_[k] - mean);
         });
       }
     }
@@ -132,22 +130,21 @@ class FactorRelaxation {
   static constexpr double kEqual = 1e-9;  // of the size of the scores: a labeling this close to the bound
                                           // reaches it
 
-  static size_t at(int64_t k) { return static_cast<size_t>(k); }
-  int64_t labels_of(int64_t v) const { return layout_->label_begin[at(v + 1)] - layout_->label_begin[at(v)]; }
+  int64_t labels_of(int64_t v) const { return layout_->label_begin[v + 1] - layout_->label_begin[v]; }
   int64_t variables() const { return static_cast<int64_t>(layout_->label_begin.size()) - 1; }
 
   void load() {
     const FactorGraphs& graphs = *graphs_;
-    own_.assign(at(layout_->label_begin.back()), 0.0);
+    own_.assign(layout_->label_begin.back(), 0.0);
     for (int64_t f = 0; f < graphs.factors(g_); ++f) {
       const SoftFactor soft = graphs.factor(g_, f);
       if (soft.arity != 1) continue;
-      const int64_t first = layout_->label_begin[at(soft.scope[0])];
+      const int64_t first = layout_->label_begin[soft.scope[0]];
       if (soft.form == FactorForm::kListed)
         for (int64_t cell = 0; cell < soft.cells; ++cell)
-          if (soft.part_of(cell) < 0) own_[at(first + cell)] = -kInfinity;
+          if (soft.part_of(cell) < 0) own_[first + cell] = -kInfinity;
       for (int64_t part = 0; part < soft.parts; ++part)
-        own_[at(first + soft.cell_of(part))] += theta_[soft.first_part + part];
+        own_[first + soft.cell_of(part)] += theta_[soft.first_part + part];
     }
     const ScoreSize scores = size_of_scores(theta_, graphs.parts(g_));
     size_ = scores.largest * static_cast<double>(variables() + graphs.factors(g_));
@@ -155,20 +152,19 @@ class FactorRelaxation {
     share_.resize(own_.size());
     z_.resize(own_.size());
     for (int64_t v = 0; v < variables(); ++v) {
-      const int64_t degree = layout_->edge_begin[at(v + 1)] - layout_->edge_begin[at(v)];
+      const int64_t degree = layout_->edge_begin[v + 1] - layout_->edge_begin[v];
       int64_t possible = 0;
-      for (int64_t k = layout_->label_begin[at(v)]; k < layout_->label_begin[at(v + 1)]; ++k)
-        possible += own_[at(k)] > -kInfinity;
-      for (int64_t k = layout_->label_begin[at(v)]; k < layout_->label_begin[at(v + 1)]; ++k) {
-        share_[at(k)] = own_[at(k)] / static_cast<double>(std::max<int64_t>(degree, 1));
-        z_[at(k)] = own_[at(k)] > -kInfinity ? 1.0 / static_cast<double>(std::max<int64_t>(possible, 1)) : 0.0;
+      for (int64_t k = layout_->label_begin[v]; k < layout_->label_begin[v + 1]; ++k) possible += own_[k] > -kInfinity;
+      for (int64_t k = layout_->label_begin[v]; k < layout_->label_begin[v + 1]; ++k) {
+        share_[k] = own_[k] / static_cast<double>(std::max<int64_t>(degree, 1));
+        z_[k] = own_[k] > -kInfinity ? 1.0 / static_cast<double>(std::max<int64_t>(possible, 1)) : 0.0;
       }
     }
-    u_.assign(at(layout_->message_size), 0.0);
+    u_.assign(layout_->message_size, 0.0);
     q_.assign(u_.size(), 0.0);
     steps_.resize(layout_->senders.size());
     for (HullProjection& each : steps_) each.clear();
-    labels_.resize(at(variables()));
+    labels_.resize(variables());
     round();
   }
 
@@ -181,17 +177,16 @@ class FactorRelaxation {
     const MessageLayout::Edge* const edges = layout_->edges.data() + sender.first_edge;
     const int64_t base = edges[0].begin;
     const auto weight = [&](int64_t j, int64_t label) { return weights[edges[j].begin - base + label]; };
-    found.resize(at(sender.arity));
+    found.resize(sender.arity);
     extra = 0;
     double top = -kInfinity;
-    tuple_.resize(at(sender.arity));
+    tuple_.resize(sender.arity);
     const auto keep = [&] {
-      for (int64_t j = 0; j < sender.arity; ++j)
-        found[at(j)] = static_cast<int32_t>(edges[j].begin - base + tuple_[at(j)]);
+      for (int64_t j = 0; j < sender.arity; ++j) found[j] = static_cast<int32_t>(edges[j].begin - base + tuple_[j]);
     };
     const auto sum = [&] {
       double total = 0;
-      for (int64_t j = 0; j < sender.arity; ++j) total += weight(j, tuple_[at(j)]);
+      for (int64_t j = 0; j < sender.arity; ++j) total += weight(j, tuple_[j]);
       return total;
     };
     if (!sender.hard) {
@@ -231,14 +226,14 @@ class FactorRelaxation {
             keep();
           }
           int64_t j = hard.arity - 1;
-          while (j >= 0 && ++tuple_[at(j)] == labels(j)) tuple_[at(j--)] = 0;
+          while (j >= 0 && ++tuple_[j] == labels(j)) tuple_[j--] = 0;
           if (j < 0) return top > -kInfinity;
         }
       case HardKind::kOwn: {
         const double value = graphs_->own(hard.data[0]).maximum(weights, tuple_.data());
         if (value == -kInfinity) return false;
         for (int64_t j = 0; j < hard.arity; ++j)
-          if (tuple_[at(j)] < 0 || tuple_[at(j)] >= labels(j))
+          if (tuple_[j] < 0 || tuple_[j] >= labels(j))
             throw InputError("the maximum of a rule has a label that is out of range.");
         keep();
         return true;
@@ -246,24 +241,22 @@ class FactorRelaxation {
       default: break;
     }
     const bool implication = hard.kind == HardKind::kImplication;
-    yes_.assign(at(hard.arity), -1);
-    no_.assign(at(hard.arity), -1);
-    gain_.resize(at(hard.arity));
+    yes_.assign(hard.arity, -1);
+    no_.assign(hard.arity, -1);
+    gain_.resize(hard.arity);
     for (int64_t j = 0; j < hard.arity; ++j) {
       for (int32_t l = 0; l < labels(j); ++l) {
-        int32_t& of = (hard.literal(j, l) != (implication && j + 1 < hard.arity) ? yes_ : no_)[at(j)];
+        int32_t& of = (hard.literal(j, l) != (implication && j + 1 < hard.arity) ? yes_ : no_)[j];
         if (weight(j, l) > -kInfinity && (of < 0 || weight(j, l) > weight(j, of))) of = l;
       }
-      if (yes_[at(j)] < 0 && no_[at(j)] < 0) return false;
-      gain_[at(j)] = yes_[at(j)] < 0  ? -kInfinity
-                     : no_[at(j)] < 0 ? kInfinity
-                                      : weight(j, yes_[at(j)]) - weight(j, no_[at(j)]);
+      if (yes_[j] < 0 && no_[j] < 0) return false;
+      gain_[j] = yes_[j] < 0 ? -kInfinity : no_[j] < 0 ? kInfinity : weight(j, yes_[j]) - weight(j, no_[j]);
     }
     if (hard.kind == HardKind::kTree ? !choose_tree(hard) : !choose_by_count(hard)) return false;
     for (int64_t j = 0; j < hard.arity; ++j) {
-      const int32_t label = (chosen_[at(j)] ? yes_ : no_)[at(j)];
+      const int32_t label = (chosen_[j] ? yes_ : no_)[j];
       if (label < 0) return false;
-      tuple_[at(j)] = label;
+      tuple_[j] = label;
     }
     keep();
     return true;
@@ -275,34 +268,33 @@ class FactorRelaxation {
     if (hard.kind == HardKind::kXor || hard.kind == HardKind::kAtMostOne) most = 1;
     if (hard.kind == HardKind::kBudget) most = hard.data[0];
     if (hard.kind == HardKind::kXor || hard.kind == HardKind::kOr || hard.kind == HardKind::kImplication) least = 1;
-    order_.resize(at(n));
+    order_.resize(n);
     std::iota(order_.begin(), order_.end(), 0);
-    std::sort(order_.begin(), order_.end(), [&](int32_t a, int32_t b) { return gain_[at(a)] > gain_[at(b)]; });
-    chosen_.assign(at(n), 0);
-    for (int64_t k = 0; k < n && (k < least || gain_[at(order_[at(k)])] > 0); ++k) {
+    std::sort(order_.begin(), order_.end(), [&](int32_t a, int32_t b) { return gain_[a] > gain_[b]; });
+    chosen_.assign(n, 0);
+    for (int64_t k = 0; k < n && (k < least || gain_[order_[k]] > 0); ++k) {
       if (k == most) {
-        if (gain_[at(order_[at(k)])] == kInfinity) return false;  // more must be true than may be
+        if (gain_[order_[k]] == kInfinity) return false;  // more must be true than may be
         break;
       }
-      chosen_[at(order_[at(k)])] = 1;
+      chosen_[order_[k]] = 1;
     }
     return true;
   }
 
   bool choose_tree(const HardFactor& hard) {
     const int n = hard.data[0];
-    scores_.assign(at(n) * at(n), -kInfinity);
-    std::vector<char> forced(at(n) + 1, 0);
+    scores_.assign(static_cast<size_t>(n) * static_cast<size_t>(n), -kInfinity);
+    std::vector<char> forced(static_cast<size_t>(n) + 1, 0);
     for (int64_t j = 0; j < hard.arity; ++j)
-      if (gain_[at(j)] == kInfinity) forced[at(hard.data[3 + 2 * j])] = 1;
+      if (gain_[j] == kInfinity) forced[hard.data[3 + 2 * j]] = 1;
     for (int64_t j = 0; j < hard.arity; ++j)
-      if (!forced[at(hard.data[3 + 2 * j])] || gain_[at(j)] == kInfinity)
-        scores_[tree::part(n, hard.data[2 + 2 * j], hard.data[3 + 2 * j])] =
-            gain_[at(j)] == kInfinity ? 0.0 : gain_[at(j)];
+      if (!forced[hard.data[3 + 2 * j]] || gain_[j] == kInfinity)
+        scores_[tree::part(n, hard.data[2 + 2 * j], hard.data[3 + 2 * j])] = gain_[j] == kInfinity ? 0.0 : gain_[j];
     if (!arborescence_.solve(n, scores_.data(), hard.data[1] == 1)) return false;
-    chosen_.assign(at(hard.arity), 0);
+    chosen_.assign(hard.arity, 0);
     for (int64_t j = 0; j < hard.arity; ++j)
-      chosen_[at(j)] = arborescence_.heads()[at(hard.data[3 + 2 * j] - 1)] == hard.data[2 + 2 * j];
+      chosen_[j] = arborescence_.heads()[hard.data[3 + 2 * j] - 1] == hard.data[2 + 2 * j];
     return true;
   }
 
@@ -313,23 +305,23 @@ class FactorRelaxation {
     weights_.clear();
     for (int64_t j = 0; j < sender.arity; ++j)
       for (int64_t l = 0; l < labels_of(edges[j].variable); ++l)
-        weights_.push_back(share_[at(layout_->label_begin[at(edges[j].variable)] + l)] + u_[at(edges[j].begin + l)]);
+        weights_.push_back(share_[layout_->label_begin[edges[j].variable] + l] + u_[edges[j].begin + l]);
   }
 
   template <typename Visit>
   void each_copy(int64_t v, int64_t l, const Visit& visit) {
-    for (int64_t k = layout_->edge_begin[at(v)]; k < layout_->edge_begin[at(v + 1)]; ++k)
-      visit(layout_->edges[at(layout_->edges_of[at(k)])].begin + l);
+    for (int64_t k = layout_->edge_begin[v]; k < layout_->edge_begin[v + 1]; ++k)
+      visit(layout_->edges[layout_->edges_of[k]].begin + l);
   }
 
   // The labels with the most of z, and of variables that are in no factor those
   // with the highest scores.
   void round() {
     for (int64_t v = 0; v < variables(); ++v) {
-      const bool alone = layout_->edge_begin[at(v)] == layout_->edge_begin[at(v + 1)];
+      const bool alone = layout_->edge_begin[v] == layout_->edge_begin[v + 1];
       const std::vector<double>& by = alone ? own_ : z_;
-      const auto first = by.begin() + layout_->label_begin[at(v)], last = by.begin() + layout_->label_begin[at(v + 1)];
-      labels_[at(v)] = static_cast<int32_t>(std::max_element(first, last) - first);
+      const auto first = by.begin() + layout_->label_begin[v], last = by.begin() + layout_->label_begin[v + 1];
+      labels_[v] = static_cast<int32_t>(std::max_element(first, last) - first);
     }
   }
 
@@ -339,8 +331,8 @@ class FactorRelaxation {
     if (!graphs_->parts_of(g_, labels_.data(), y)) return -kInfinity;
     for (int64_t h = 0; h < graphs_->hards(g_); ++h) {
       const HardFactor hard = graphs_->hard(g_, h);
-      tuple_.resize(at(hard.arity));
-      for (int64_t j = 0; j < hard.arity; ++j) tuple_[at(j)] = labels_[at(hard.scope[j])];
+      tuple_.resize(hard.arity);
+      for (int64_t j = 0; j < hard.arity; ++j) tuple_[j] = labels_[hard.scope[j]];
       if (!graphs_->allows(g_, hard, tuple_.data())) return -kInfinity;
     }
     double total = 0;
@@ -365,7 +357,7 @@ class FactorRelaxation {
       double extra = 0;
       if (!best(s, weights_.data(), 1.0, found, extra)) return;
       for (int64_t j = 0; j < sender.arity; ++j)
-        labels_[at(edges[j].variable)] = static_cast<int32_t>(found[at(j)] + edges[0].begin - edges[j].begin);
+        labels_[edges[j].variable] = static_cast<int32_t>(found[j] + edges[0].begin - edges[j].begin);
     }
     if (double value = score(); value > result.value) {
       result.value = value;
@@ -377,27 +369,27 @@ class FactorRelaxation {
   // of z, variable by variable, and goes back where a factor allows nothing any
   // more.
   void search(int64_t trials, Relaxed& result, std::vector<int32_t>& labeling) {
-    std::vector<std::vector<int32_t>> order(at(variables()));
+    std::vector<std::vector<int32_t>> order(variables());
     for (int64_t v = 0; v < variables(); ++v) {
-      std::vector<int32_t>& of = order[at(v)];
-      of.resize(at(labels_of(v)));
+      std::vector<int32_t>& of = order[v];
+      of.resize(labels_of(v));
       std::iota(of.begin(), of.end(), 0);
-      const double* z = z_.data() + layout_->label_begin[at(v)];
+      const double* z = z_.data() + layout_->label_begin[v];
       std::stable_sort(of.begin(), of.end(), [&](int32_t a, int32_t b) { return z[a] > z[b]; });
     }
     const std::vector<double> before = share_;
-    std::vector<size_t> turn(at(variables()), 0);
+    std::vector<size_t> turn(variables(), 0);
     int64_t budget = trials;
     const auto fix = [&](int64_t v, int32_t label) {
       for (int64_t l = 0; l < labels_of(v); ++l) {
-        const auto k = at(layout_->label_begin[at(v)] + l);
+        const auto k = layout_->label_begin[v] + l;
         share_[k] = label < 0 || l == label ? before[k] : -kInfinity;
       }
     };
     const auto feasible = [&](int64_t v) {
       std::vector<int32_t> found;
-      for (int64_t k = layout_->edge_begin[at(v)]; k < layout_->edge_begin[at(v + 1)]; ++k) {
-        const auto s = at(layout_->edges[at(layout_->edges_of[at(k)])].sender);
+      for (int64_t k = layout_->edge_begin[v]; k < layout_->edge_begin[v + 1]; ++k) {
+        const auto s = layout_->edges[layout_->edges_of[k]].sender;
         weigh(s);
         double extra = 0;
         if (!best(s, weights_.data(), 1.0, found, extra)) return false;
@@ -406,11 +398,11 @@ class FactorRelaxation {
     };
     for (int64_t v = 0; v >= 0 && v < variables() && budget > 0;) {
       bool moved = false;
-      while (turn[at(v)] < order[at(v)].size() && budget-- > 0) {
-        const int32_t label = order[at(v)][turn[at(v)]++];
-        if (before[at(layout_->label_begin[at(v)] + label)] == -kInfinity) continue;
+      while (turn[v] < order[v].size() && budget-- > 0) {
+        const int32_t label = order[v][turn[v]++];
+        if (before[layout_->label_begin[v] + label] == -kInfinity) continue;
         fix(v, label);
-        labels_[at(v)] = label;
+        labels_[v] = label;
         if (feasible(v)) {
           moved = true;
           break;
@@ -420,7 +412,7 @@ class FactorRelaxation {
         ++v;
       } else {
         fix(v, -1);
-        turn[at(v)] = 0;
+        turn[v] = 0;
         --v;
       }
     }
@@ -449,20 +441,20 @@ class FactorRelaxation {
     for (int64_t f = 0; f < graphs_->factors(g_); ++f) {
       const SoftFactor soft = graphs_->factor(g_, f);
       if (soft.arity == 1) {
-        const int64_t v = soft.scope[0], first = layout_->label_begin[at(v)];
-        const bool alone = layout_->edge_begin[at(v)] == layout_->edge_begin[at(v) + 1];
+        const int64_t v = soft.scope[0], first = layout_->label_begin[v];
+        const bool alone = layout_->edge_begin[v] == layout_->edge_begin[v + 1];
         for (int64_t part = 0; part < soft.parts; ++part)
           mu[soft.first_part + part] =
-              alone ? (labels_[at(v)] == soft.cell_of(part) ? 1.0 : 0.0) : z_[at(first + soft.cell_of(part))];
+              alone ? (labels_[v] == soft.cell_of(part) ? 1.0 : 0.0) : z_[first + soft.cell_of(part)];
         continue;
       }
       const MessageLayout::Edge* const edges = layout_->edges.data() + layout_->senders[s].first_edge;
       const HullProjection& mixture = steps_[s++];
-      tuple_.resize(at(soft.arity));
+      tuple_.resize(soft.arity);
       for (size_t k = 0; k < mixture.outputs().size(); ++k) {
         int64_t cell = 0;
         for (int64_t j = 0; j < soft.arity; ++j)
-          cell = cell * labels_of(soft.scope[j]) + mixture.outputs()[k][at(j)] + edges[0].begin - edges[j].begin;
+          cell = cell * labels_of(soft.scope[j]) + mixture.outputs()[k][j] + edges[0].begin - edges[j].begin;
         if (const int64_t part = soft.part_of(cell); part >= 0) mu[soft.first_part + part] += mixture.masses()[k];
       }
     }

@@ -83,25 +83,27 @@ class Grammar {
   const std::vector<int32_t>& roots() const { return roots_; }
   const std::vector<Label>& labels() const { return labels_; }
   Range<int32_t> path(int32_t label) const {  // its unary rules
-    return {paths_.data() + path_begin_[at(label)], paths_.data() + path_begin_[at(label + 1)]};
+    return {paths_.data() + path_begin_[label], paths_.data() + path_begin_[label + 1]};
   }
   int64_t longest_path() const { return longest_path_; }
-  int32_t overlap(int32_t a, int32_t b) const { return overlaps_[at(a) * at(spans_) + at(b)]; }
+  int32_t overlap(int32_t a, int32_t b) const {
+    return overlaps_[static_cast<size_t>(a) * static_cast<size_t>(spans_) + static_cast<size_t>(b)];
+  }
   int32_t constituents(int32_t span) const { return overlap(span, span); }
 
   // Symbols that occur on the left or on the right of a pair have slots; -1: none.
   int32_t left_slots() const { return left_slots_; }
   int32_t right_slots() const { return right_slots_; }
   int32_t bottom_slots() const { return bottom_slots_; }
-  int32_t left_slot(int32_t symbol) const { return left_slot_[at(symbol)]; }
-  int32_t right_slot(int32_t symbol) const { return right_slot_[at(symbol)]; }
-  int32_t bottom_slot(int32_t symbol) const { return bottom_slot_[at(symbol)]; }
+  int32_t left_slot(int32_t symbol) const { return left_slot_[symbol]; }
+  int32_t right_slot(int32_t symbol) const { return right_slot_[symbol]; }
+  int32_t bottom_slot(int32_t symbol) const { return bottom_slot_[symbol]; }
   Range<Pair> pairs(int32_t left) const { return range(pairs_, pair_begin_, left); }  // of a slot
   bool any_dense() const { return std::find(is_dense_.begin(), is_dense_.end(), char{1}) != is_dense_.end(); }
   Dense dense(int32_t left) const {  // of a slot
-    if (!is_dense_[at(left)]) return {};
-    const size_t first = at(pair_begin_[at(left)]);
-    return {pair_begin_[at(left + 1)] - pair_begin_[at(left)], pairs_[first].right, rule_begin_.data() + first,
+    if (!is_dense_[left]) return {};
+    const size_t first = pair_begin_[left];
+    return {pair_begin_[left + 1] - pair_begin_[left], pairs_[first].right, rule_begin_.data() + first,
             first_lhs_.data() + first};
   }
   const std::vector<int32_t>& by_pair() const { return by_pair_; }          // rules, as their numbers
@@ -114,10 +116,9 @@ class Grammar {
   Range<int32_t> below(int32_t top, bool leaf) const { return range(below_[leaf], below_begin_[leaf], top); }
 
  private:
-  static size_t at(int64_t k) { return static_cast<size_t>(k); }
   template <class T>
   static Range<T> range(const std::vector<T>& list, const std::vector<int32_t>& begin, int32_t k) {
-    return {list.data() + begin[at(k)], list.data() + begin[at(k + 1)]};
+    return {list.data() + begin[k], list.data() + begin[k + 1]};
   }
 
   void check() {
@@ -143,7 +144,8 @@ class Grammar {
       throw InputError("every label needs its unary rules.");
     for (const int32_t rule : paths_)
       if (rule < 0 || rule >= unary_) throw InputError("a label has an unknown unary rule.");
-    if (overlaps_.size() != at(spans_) * at(spans_)) throw InputError("overlaps must be a table of all labeled spans.");
+    if (overlaps_.size() != static_cast<size_t>(spans_) * static_cast<size_t>(spans_))
+      throw InputError("overlaps must be a table of all labeled spans.");
     for (const int32_t count : overlaps_)
       if (count < 0 || count > 1000) throw InputError("a label has from 0 to 1000 constituents.");
     if (std::max(piece_, pieces_) >= symbols_) throw InputError("the symbols of pieces do not exist.");
@@ -152,67 +154,66 @@ class Grammar {
   // Groups 0..n-1 by key(k) in 0..keys-1: the lists, and where each begins.
   template <class Key>
   static void group(int64_t n, int32_t keys, const Key& key, std::vector<int32_t>& list, std::vector<int32_t>& begin) {
-    begin.assign(at(keys + 1), 0);
+    begin.assign(keys + 1, 0);
     for (int64_t k = 0; k < n; ++k)
-      if (key(k) >= 0) ++begin[at(key(k) + 1)];
+      if (key(k) >= 0) ++begin[key(k) + 1];
     std::partial_sum(begin.begin(), begin.end(), begin.begin());
-    list.resize(at(begin.back()));
+    list.resize(begin.back());
     std::vector<int32_t> next(begin.begin(), begin.end() - 1);
     for (int64_t k = 0; k < n; ++k)
-      if (key(k) >= 0) list[at(next[at(key(k))]++)] = static_cast<int32_t>(k);
+      if (key(k) >= 0) list[next[key(k)]++] = static_cast<int32_t>(k);
   }
 
   void number() {
     const auto n = static_cast<int64_t>(binary_.size());
-    left_slot_.assign(at(symbols_), -1);
+    left_slot_.assign(symbols_, -1);
     right_slot_ = bottom_slot_ = left_slot_;
     for (const Binary& rule : binary_) {
-      if (left_slot_[at(rule.left)] < 0) left_slot_[at(rule.left)] = left_slots_++;
-      if (right_slot_[at(rule.right)] < 0) right_slot_[at(rule.right)] = right_slots_++;
-      if (bottom_slot_[at(rule.lhs)] < 0) bottom_slot_[at(rule.lhs)] = bottom_slots_++;
+      if (left_slot_[rule.left] < 0) left_slot_[rule.left] = left_slots_++;
+      if (right_slot_[rule.right] < 0) right_slot_[rule.right] = right_slots_++;
+      if (bottom_slot_[rule.lhs] < 0) bottom_slot_[rule.lhs] = bottom_slots_++;
     }
     for (const Lexical& rule : lexical_)
-      if (bottom_slot_[at(rule.lhs)] < 0) bottom_slot_[at(rule.lhs)] = bottom_slots_++;
-    group(n, symbols_, [&](int64_t k) { return binary_[at(k)].lhs; }, by_lhs_, lhs_begin_);
+      if (bottom_slot_[rule.lhs] < 0) bottom_slot_[rule.lhs] = bottom_slots_++;
+    group(n, symbols_, [&](int64_t k) { return binary_[k].lhs; }, by_lhs_, lhs_begin_);
     group(
-        static_cast<int64_t>(lexical_.size()), terminals_, [&](int64_t k) { return lexical_[at(k)].terminal; },
+        static_cast<int64_t>(lexical_.size()), terminals_, [&](int64_t k) { return lexical_[k].terminal; },
         by_terminal_, terminal_begin_);
     for (const int leaf : {0, 1}) {
       const auto labels = static_cast<int64_t>(labels_.size());
-      const auto of = [&](int64_t k, int32_t symbol) { return labels_[at(k)].leaf == leaf ? symbol : -1; };
-      group(
-          labels, symbols_, [&](int64_t k) { return of(k, labels_[at(k)].bottom); }, above_[leaf], above_begin_[leaf]);
-      group(labels, symbols_, [&](int64_t k) { return of(k, labels_[at(k)].top); }, below_[leaf], below_begin_[leaf]);
+      const auto of = [&](int64_t k, int32_t symbol) { return labels_[k].leaf == leaf ? symbol : -1; };
+      group(labels, symbols_, [&](int64_t k) { return of(k, labels_[k].bottom); }, above_[leaf], above_begin_[leaf]);
+      group(labels, symbols_, [&](int64_t k) { return of(k, labels_[k].top); }, below_[leaf], below_begin_[leaf]);
     }
-    by_pair_.resize(at(n));
+    by_pair_.resize(n);
     std::iota(by_pair_.begin(), by_pair_.end(), 0);
     const auto key = [&](int32_t k) {
-      const Binary& rule = binary_[at(k)];
-      return std::pair(left_slot_[at(rule.left)], right_slot_[at(rule.right)]);
+      const Binary& rule = binary_[k];
+      return std::pair(left_slot_[rule.left], right_slot_[rule.right]);
     };
-    const auto lhs = [&](int32_t k) { return bottom_slot_[at(binary_[at(k)].lhs)]; };
+    const auto lhs = [&](int32_t k) { return bottom_slot_[binary_[k].lhs]; };
     std::stable_sort(by_pair_.begin(), by_pair_.end(),
                      [&](int32_t a, int32_t b) { return std::pair(key(a), lhs(a)) < std::pair(key(b), lhs(b)); });
-    pair_begin_.assign(at(left_slots_ + 1), 0);
+    pair_begin_.assign(left_slots_ + 1, 0);
     for (int64_t k = 0; k < n; ++k) {
-      const auto [left, right] = key(by_pair_[at(k)]);
-      lhs_by_pair_.push_back(lhs(by_pair_[at(k)]));
-      if (k == 0 || key(by_pair_[at(k - 1)]) != std::pair(left, right)) {
+      const auto [left, right] = key(by_pair_[k]);
+      lhs_by_pair_.push_back(lhs(by_pair_[k]));
+      if (k == 0 || key(by_pair_[k - 1]) != std::pair(left, right)) {
         pairs_.push_back({right, static_cast<int32_t>(k), static_cast<int32_t>(k)});
-        ++pair_begin_[at(left + 1)];
+        ++pair_begin_[left + 1];
       }
       ++pairs_.back().end;
     }
     std::partial_sum(pair_begin_.begin(), pair_begin_.end(), pair_begin_.begin());
     for (const Pair& pair : pairs_) {
       rule_begin_.push_back(pair.begin);
-      first_lhs_.push_back(lhs_by_pair_[at(pair.begin)]);
+      first_lhs_.push_back(lhs_by_pair_[pair.begin]);
     }
     rule_begin_.push_back(n);
     for (int32_t slot = 0; slot < left_slots_; ++slot) {
       const auto side_by_side = [&](const Pair& pair) {
         for (int32_t k = pair.begin + 1; k < pair.end; ++k)
-          if (lhs_by_pair_[at(k)] != lhs_by_pair_[at(k - 1)] + 1) return false;
+          if (lhs_by_pair_[k] != lhs_by_pair_[k - 1] + 1) return false;
         return true;
       };
       const Range<Pair> all = pairs(slot);
@@ -291,7 +292,7 @@ class DerivationParts {
   int64_t cells() const { return int64_t{n_} * (n_ + 1) / 2; }
   int64_t triples() const { return split_begin_.back(); }
   int64_t cell(int s, int e) const { return int64_t{s} * n_ - int64_t{s} * (s - 1) / 2 + e - s - 1; }
-  int64_t triple(int s, int m, int e) const { return split_begin_[static_cast<size_t>(cell(s, e))] + m - s - 1; }
+  int64_t triple(int s, int m, int e) const { return split_begin_[cell(s, e)] + m - s - 1; }
 
   int64_t rules() const { return spans_; }  // how many parts are rules
   int64_t binary(int32_t rule, int s, int m, int e) const { return tied_ ? rule : rule * triples() + triple(s, m, e); }
@@ -322,7 +323,7 @@ class DerivationParts {
   template <class Visit>
   void each_of_label(const Grammar& grammar, int32_t label, int64_t cell, const Visit& visit) const {
     for (const int32_t rule : grammar.path(label)) visit(unary(rule, cell));
-    const int32_t named = grammar.labels()[static_cast<size_t>(label)].span;
+    const int32_t named = grammar.labels()[label].span;
     if (named >= 0) visit(span(cell, named));
   }
 

@@ -38,18 +38,18 @@ double count_messages(const std::vector<LiteralLogs>& in, int64_t least, int64_t
       double value = from[c] + literal.no;
       if (c > 0) value = join_logs<Max>(value, from[c - 1] + literal.yes);
       if (open && c == states - 1) value = join_logs<Max>(value, from[c] + literal.yes);
-      to[static_cast<size_t>(c)] = value;
+      to[c] = value;
     }
   };
   const auto width = static_cast<size_t>(states);
   std::vector<double> before(static_cast<size_t>(n + 1) * width, -kInfinity), behind(before), row(width);
   before[0] = behind[static_cast<size_t>(n) * width] = 0;
   for (int64_t j = 0; j < n; ++j) {
-    next(row, before.data() + static_cast<size_t>(j) * width, in[static_cast<size_t>(j)]);
+    next(row, before.data() + static_cast<size_t>(j) * width, in[j]);
     std::copy(row.begin(), row.end(), before.begin() + (j + 1) * states);
   }
   for (int64_t j = n; j-- > 0;) {
-    next(row, behind.data() + static_cast<size_t>(j + 1) * width, in[static_cast<size_t>(j)]);
+    next(row, behind.data() + static_cast<size_t>(j + 1) * width, in[j]);
     std::copy(row.begin(), row.end(), behind.begin() + j * states);
   }
   const auto allowed = [&](int64_t count) { return count >= least && (open || count <= most); };
@@ -57,17 +57,15 @@ double count_messages(const std::vector<LiteralLogs>& in, int64_t least, int64_t
   for (int64_t j = 0; j < n; ++j) {
     const double* const left = before.data() + static_cast<size_t>(j) * width;
     const double* const right = behind.data() + static_cast<size_t>(j + 1) * width;
-    LiteralLogs& message = out[static_cast<size_t>(j)];
+    LiteralLogs& message = out[j];
     message = {-kInfinity, -kInfinity};
     if (least == 0) {  // sums of the right side up to a count serve all counts of the left one
       row[0] = right[0];
-      for (int64_t c = 1; c < states; ++c)
-        row[static_cast<size_t>(c)] = join_logs<Max>(row[static_cast<size_t>(c - 1)], right[c]);
+      for (int64_t c = 1; c < states; ++c) row[c] = join_logs<Max>(row[c - 1], right[c]);
       for (int64_t a = 0; a < states; ++a) {
         const int64_t rest = open ? states - 1 : most - a;
-        message.no = join_logs<Max>(message.no, left[a] + row[static_cast<size_t>(rest)]);
-        if (open || rest > 0)
-          message.yes = join_logs<Max>(message.yes, left[a] + row[static_cast<size_t>(open ? rest : rest - 1)]);
+        message.no = join_logs<Max>(message.no, left[a] + row[rest]);
+        if (open || rest > 0) message.yes = join_logs<Max>(message.yes, left[a] + row[open ? rest : rest - 1]);
       }
       continue;
     }
@@ -98,14 +96,14 @@ double tree_value(const HardFactor& hard, const std::vector<LiteralLogs>& in, st
       base += in[j].no;
       continue;
     }
-    char& of_word = forced[static_cast<size_t>(hard.data[3 + 2 * j])];
+    char& of_word = forced[hard.data[3 + 2 * j]];
     if (of_word || in[j].yes == -kInfinity) return -kInfinity;
     of_word = 1;
     base += in[j].yes;
   }
   for (size_t j = 0; j < in.size(); ++j) {
     const bool certain = in[j].no == -kInfinity;
-    if (certain || !forced[static_cast<size_t>(hard.data[3 + 2 * j])])
+    if (certain || !forced[hard.data[3 + 2 * j]])
       scores[tree::part(n, hard.data[2 + 2 * j], hard.data[3 + 2 * j])] = certain ? 0.0 : in[j].yes - in[j].no;
   }
   if constexpr (Max) {

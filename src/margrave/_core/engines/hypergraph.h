@@ -33,7 +33,7 @@ inline std::vector<int64_t> whole_costs(const double* delta, int64_t n) {
     if (!(std::fabs(delta[k]) <= 1e6) || delta[k] != std::floor(delta[k]))
       throw InputError("argmax_by_cost needs costs that are whole numbers up to 1000000, and part " +
                        std::to_string(k) + " costs " + std::to_string(delta[k]) + ".");
-    costs[static_cast<size_t>(k)] = static_cast<int64_t>(delta[k]);
+    costs[k] = static_cast<int64_t>(delta[k]);
   }
   return costs;
 }
@@ -65,7 +65,7 @@ class Hypergraph {
   double longest() const {
     std::vector<double> best;
     std::vector<int64_t> choice;
-    viterbi(std::vector<double>(at(part_count_), 1.0).data(), best, choice);
+    viterbi(std::vector<double>(part_count_, 1.0).data(), best, choice);
     return best.back();
   }
 
@@ -75,7 +75,7 @@ class Hypergraph {
     viterbi(theta, best, choice);
     y.clear();
     if (best.back() == -kInfinity) return -kInfinity;
-    derive(y, [&](int64_t v) { return choice[at(v)]; });
+    derive(y, [&](int64_t v) { return choice[v]; });
     return best.back();
   }
 
@@ -84,23 +84,23 @@ class Hypergraph {
     std::fill(mu, mu + n, 0.0);
     const double log_z = in.back();
     if (log_z == -kInfinity) return log_z;
-    std::vector<double> out(at(nodes_), -kInfinity);
+    std::vector<double> out(nodes_, -kInfinity);
     out.back() = 0;
     for (int64_t e = edges() - 1; e >= 0; --e) {
-      const double above = out[at(heads_[at(e)])];
+      const double above = out[heads_[e]];
       if (above == -kInfinity) continue;
       const double weight = edge_score(e, theta);
       const double total = edge_total(e, weight, in);
       if (total == -kInfinity) continue;
       const double posterior = std::exp(above + total - log_z);
-      for (int64_t k = part_begin_[at(e)]; k < part_begin_[at(e + 1)]; ++k) mu[parts_[at(k)]] += posterior;
+      for (int64_t k = part_begin_[e]; k < part_begin_[e + 1]; ++k) mu[parts_[k]] += posterior;
       // a tail's outside score: everything in this edge but the tail itself, without dividing (-inf - -inf is no
       // number)
-      for (int64_t k = tail_begin_[at(e)]; k < tail_begin_[at(e + 1)]; ++k) {
+      for (int64_t k = tail_begin_[e]; k < tail_begin_[e + 1]; ++k) {
         double rest = above + weight;
-        for (int64_t j = tail_begin_[at(e)]; j < tail_begin_[at(e + 1)]; ++j)
-          if (j != k) rest += in[at(tails_[at(j)])];
-        double& score = out[at(tails_[at(k)])];
+        for (int64_t j = tail_begin_[e]; j < tail_begin_[e + 1]; ++j)
+          if (j != k) rest += in[tails_[j]];
+        double& score = out[tails_[k]];
         score = log_add(score, rest);
       }
     }
@@ -114,11 +114,11 @@ class Hypergraph {
     if (in.back() == -kInfinity) return false;
     std::vector<double> weights;
     derive(y, [&](int64_t v) {
-      const int64_t first = edge_begin_[at(v)];
-      const int64_t count = edge_begin_[at(v + 1)] - first;
-      weights.resize(at(count));
+      const int64_t first = edge_begin_[v];
+      const int64_t count = edge_begin_[v + 1] - first;
+      weights.resize(count);
       for (int64_t k = 0; k < count; ++k)
-        weights[at(k)] = std::exp(edge_total(first + k, edge_score(first + k, theta), in) - in[at(v)]);
+        weights[k] = std::exp(edge_total(first + k, edge_score(first + k, theta), in) - in[v]);
       return first + random.choose(weights.data(), count);
     });
     return true;
@@ -128,11 +128,11 @@ class Hypergraph {
   // edge's convolution rather than keeping every split.
   void argmax_by_cost(const double* theta, const double* delta, int64_t n, std::vector<CostedOutput>& ys) const {
     const std::vector<int64_t> costs = whole_costs(delta, n);
-    std::vector<ByCost> best(at(nodes_));
+    std::vector<ByCost> best(nodes_);
     for (int64_t v = 0; v < nodes_; ++v)
-      for (int64_t e = edge_begin_[at(v)]; e < edge_begin_[at(v + 1)]; ++e) {
+      for (int64_t e = edge_begin_[v]; e < edge_begin_[v + 1]; ++e) {
         const std::vector<ByCost> tables = convolutions(e, theta, costs, best);
-        for (const auto& [cost, value] : tables.back()) raise(best[at(v)], cost, value);
+        for (const auto& [cost, value] : tables.back()) raise(best[v], cost, value);
       }
     ys.clear();
     for (const auto& [cost, value] : best.back()) {
@@ -170,23 +170,22 @@ class Hypergraph {
     std::vector<int64_t> choice;
 
     int64_t nodes() const { return graph.nodes_; }
-    double best(int64_t v) const { return values[at(v)]; }
-    int64_t best_edge(int64_t v) const { return choice[at(v)]; }
+    double best(int64_t v) const { return values[v]; }
+    int64_t best_edge(int64_t v) const { return choice[v]; }
     template <class Visit>
     void each_edge(int64_t v, const Visit& visit) const {
-      for (int64_t e = graph.edge_begin_[at(v)]; e < graph.edge_begin_[at(v + 1)]; ++e) visit(e);
+      for (int64_t e = graph.edge_begin_[v]; e < graph.edge_begin_[v + 1]; ++e) visit(e);
     }
     int64_t tail_count(int64_t e) const { return graph.tail_count(e); }
     int64_t tail(int64_t e, int64_t j) const { return graph.tail(e, j); }
     double score(int64_t e) const { return graph.edge_score(e, theta); }
   };
 
-  static size_t at(int64_t k) { return static_cast<size_t>(k); }
-  int64_t tail_count(int64_t e) const { return tail_begin_[at(e + 1)] - tail_begin_[at(e)]; }
-  int64_t tail(int64_t e, int64_t j) const { return tails_[at(tail_begin_[at(e)] + j)]; }
+  int64_t tail_count(int64_t e) const { return tail_begin_[e + 1] - tail_begin_[e]; }
+  int64_t tail(int64_t e, int64_t j) const { return tails_[tail_begin_[e] + j]; }
 
   void append_parts(int64_t e, Output& y) const {
-    y.insert(y.end(), parts_.begin() + part_begin_[at(e)], parts_.begin() + part_begin_[at(e + 1)]);
+    y.insert(y.end(), parts_.begin() + part_begin_[e], parts_.begin() + part_begin_[e + 1]);
   }
 
   // Of parts that have been listed depth first.
@@ -196,37 +195,37 @@ class Hypergraph {
 
   double edge_score(int64_t e, const double* theta) const {
     double score = 0;
-    for (int64_t k = part_begin_[at(e)]; k < part_begin_[at(e + 1)]; ++k) score += theta[parts_[at(k)]];
+    for (int64_t k = part_begin_[e]; k < part_begin_[e + 1]; ++k) score += theta[parts_[k]];
     return score;
   }
 
   double edge_total(int64_t e, double score, const std::vector<double>& value) const {
-    for (int64_t k = tail_begin_[at(e)]; k < tail_begin_[at(e + 1)]; ++k) score += value[at(tails_[at(k)])];
+    for (int64_t k = tail_begin_[e]; k < tail_begin_[e + 1]; ++k) score += value[tails_[k]];
     return score;
   }
 
   std::vector<double> inside(const double* theta) const {
-    std::vector<double> in(at(nodes_), -kInfinity);
+    std::vector<double> in(nodes_, -kInfinity);
     std::vector<double> totals;
     for (int64_t v = 0; v < nodes_; ++v) {
       totals.clear();
-      for (int64_t e = edge_begin_[at(v)]; e < edge_begin_[at(v + 1)]; ++e)
+      for (int64_t e = edge_begin_[v]; e < edge_begin_[v + 1]; ++e)
         totals.push_back(edge_total(e, edge_score(e, theta), in));
       const double top = totals.empty() ? -kInfinity : *std::max_element(totals.begin(), totals.end());
       if (top == -kInfinity) continue;
       double sum = 0;
       for (const double total : totals) sum += std::exp(total - top);
-      in[at(v)] = top + std::log(sum);
+      in[v] = top + std::log(sum);
     }
     return in;
   }
 
   void viterbi(const double* theta, std::vector<double>& best, std::vector<int64_t>& choice) const {
-    best.assign(at(nodes_), -kInfinity);
-    choice.assign(at(nodes_), -1);
+    best.assign(nodes_, -kInfinity);
+    choice.assign(nodes_, -1);
     for (int64_t e = 0; e < edges(); ++e) {
       const double total = edge_total(e, edge_score(e, theta), best);
-      const size_t v = at(heads_[at(e)]);
+      const size_t v = heads_[e];
       if (total > best[v]) {
         best[v] = total;
         choice[v] = e;
@@ -259,13 +258,13 @@ class Hypergraph {
   std::vector<ByCost> convolutions(int64_t e, const double* theta, const std::vector<int64_t>& costs,
                                    const std::vector<ByCost>& best) const {
     int64_t own = 0;
-    for (int64_t k = part_begin_[at(e)]; k < part_begin_[at(e + 1)]; ++k) own += costs[at(parts_[at(k)])];
+    for (int64_t k = part_begin_[e]; k < part_begin_[e + 1]; ++k) own += costs[parts_[k]];
     std::vector<ByCost> tables(1);
     raise(tables[0], own, edge_score(e, theta));
     for (int64_t j = 0; j < tail_count(e); ++j) {
       ByCost sum;
       for (const auto& [a, left] : tables.back())
-        for (const auto& [b, right] : best[at(tail(e, j))]) raise(sum, a + b, left + right);
+        for (const auto& [b, right] : best[tail(e, j)]) raise(sum, a + b, left + right);
       tables.push_back(std::move(sum));
     }
     return tables;
@@ -273,8 +272,8 @@ class Hypergraph {
 
   void backtrack(int64_t v, int64_t cost, const double* theta, const std::vector<int64_t>& costs,
                  const std::vector<ByCost>& best, Output& y, std::vector<std::pair<int64_t, int64_t>>& open) const {
-    const double value = best[at(v)].at(cost);
-    for (int64_t e = edge_begin_[at(v)]; e < edge_begin_[at(v + 1)]; ++e) {
+    const double value = best[v].at(cost);
+    for (int64_t e = edge_begin_[v]; e < edge_begin_[v + 1]; ++e) {
       const std::vector<ByCost> tables = convolutions(e, theta, costs, best);
       const auto found = tables.back().find(cost);
       if (found == tables.back().end() || found->second != value) continue;
@@ -282,9 +281,9 @@ class Hypergraph {
       const size_t waiting = open.size();
       int64_t left = cost;
       for (int64_t j = tail_count(e) - 1; j >= 0; --j)
-        for (const auto& [b, right] : best[at(tail(e, j))]) {
-          const auto before = tables[at(j)].find(left - b);
-          if (before == tables[at(j)].end() || before->second + right != tables[at(j + 1)].at(left)) continue;
+        for (const auto& [b, right] : best[tail(e, j)]) {
+          const auto before = tables[j].find(left - b);
+          if (before == tables[j].end() || before->second + right != tables[j + 1].at(left)) continue;
           open.emplace_back(tail(e, j), b);
           left -= b;
           break;
@@ -303,15 +302,15 @@ class Hypergraph {
     if (nodes_ < 1) throw InputError("a hypergraph needs at least one node.");
     if (!ragged(tail_begin_, tails_.size()) || !ragged(part_begin_, parts_.size()))
       throw InputError("a hypergraph's ragged lists must have one more bound than edges, from 0 to the list's length.");
-    edge_begin_.assign(at(nodes_ + 1), 0);
+    edge_begin_.assign(nodes_ + 1, 0);
     for (int64_t e = 0; e < n; ++e) {
-      const int32_t head = heads_[at(e)];
-      if (head < 0 || head >= nodes_ || (e > 0 && head < heads_[at(e - 1)]))
+      const int32_t head = heads_[e];
+      if (head < 0 || head >= nodes_ || (e > 0 && head < heads_[e - 1]))
         throw InputError("edge " + std::to_string(e) + ": heads must be nodes, in ascending order.");
       for (int64_t j = 0; j < tail_count(e); ++j)
         if (tail(e, j) < 0 || tail(e, j) >= head)
           throw InputError("edge " + std::to_string(e) + ": a tail must come before its head.");
-      ++edge_begin_[at(head + 1)];
+      ++edge_begin_[head + 1];
     }
     std::partial_sum(edge_begin_.begin(), edge_begin_.end(), edge_begin_.begin());
     for (const int32_t part : parts_) {

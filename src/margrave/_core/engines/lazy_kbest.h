@@ -29,7 +29,7 @@ namespace margrave {
 template <class Graph>
 class LazyKbest {
  public:
-  explicit LazyKbest(const Graph& graph) : graph_(graph), place_(at(graph.nodes()), -1) {}
+  explicit LazyKbest(const Graph& graph) : graph_(graph), place_(graph.nodes(), -1) {}
 
   // Seeks the derivation of this rank, from 0; false if there are fewer. The recursion is an explicit stack, since a
   // chain of a million nodes must not overflow the machine's.
@@ -59,15 +59,15 @@ class LazyKbest {
 
   // Of a derivation that request() has found: its value, and visit(e) for all its edges depth first, the last tail
   // before the others.
-  double value(int64_t v, int64_t rank) { return of(v).found[at(rank)].value; }
-  int64_t key(int64_t v, int64_t rank) { return of(v).keys[at(rank)]; }  // if there are strings
+  double value(int64_t v, int64_t rank) { return of(v).found[rank].value; }
+  int64_t key(int64_t v, int64_t rank) { return of(v).keys[rank]; }  // if there are strings
   template <class Visit>
   void each_edge(int64_t v, int64_t rank, const Visit& visit) {
     std::vector<std::pair<int64_t, int64_t>> open{{v, rank}};
     while (!open.empty()) {
       const auto [u, r] = open.back();
       open.pop_back();
-      const Derivation& d = of(u).found[at(r)];
+      const Derivation& d = of(u).found[r];
       visit(d.edge);
       for (size_t j = 0; j < d.ranks.size(); ++j)
         open.emplace_back(graph_.tail(d.edge, static_cast<int64_t>(j)), d.ranks[j]);
@@ -98,36 +98,34 @@ class LazyKbest {
     bool exhausted = false;
   };
 
-  static size_t at(int64_t k) { return static_cast<size_t>(k); }
-
   // A node as far as it has been asked for: at first with its best derivation. What that spells needs the nodes below
   // it, which are made first.
   Node& of(int64_t v) {
-    if (place_[at(v)] < 0) {
+    if (place_[v] < 0) {
       std::vector<int64_t> open{v};
       while (!open.empty()) {
         const int64_t u = open.back();
         const size_t waiting = open.size();
         if constexpr (kSpells)
-          if (place_[at(u)] < 0 && graph_.best(u) > kNone) {
+          if (place_[u] < 0 && graph_.best(u) > kNone) {
             const int64_t e = graph_.best_edge(u);
             for (int64_t j = 0; j < graph_.tail_count(e); ++j)
-              if (place_[at(graph_.tail(e, j))] < 0) open.push_back(graph_.tail(e, j));
+              if (place_[graph_.tail(e, j)] < 0) open.push_back(graph_.tail(e, j));
           }
         if (open.size() > waiting) continue;
         open.pop_back();
-        if (place_[at(u)] < 0) make(u);
+        if (place_[u] < 0) make(u);
       }
     }
-    return nodes_[at(place_[at(v)])];
+    return nodes_[place_[v]];
   }
 
   void make(int64_t v) {
-    place_[at(v)] = static_cast<int64_t>(nodes_.size());
+    place_[v] = static_cast<int64_t>(nodes_.size());
     Node& node = nodes_.emplace_back();
     if (graph_.best(v) == kNone) return;
     const int64_t e = graph_.best_edge(v);
-    node.last = {graph_.best(v), e, std::vector<int32_t>(at(graph_.tail_count(e)), 0)};
+    node.last = {graph_.best(v), e, std::vector<int32_t>(graph_.tail_count(e), 0)};
     keep(node);
   }
 
@@ -136,7 +134,7 @@ class LazyKbest {
     if constexpr (kSpells) {
       std::vector<int64_t> keys;
       for (size_t j = 0; j < node.last.ranks.size(); ++j)
-        keys.push_back(of(graph_.tail(node.last.edge, static_cast<int64_t>(j))).keys[at(node.last.ranks[j])]);
+        keys.push_back(of(graph_.tail(node.last.edge, static_cast<int64_t>(j))).keys[node.last.ranks[j]]);
       const int64_t key = graph_.string(node.last.edge, keys);
       if (!node.spelled.insert(key).second) return;
       node.keys.push_back(key);
@@ -147,7 +145,7 @@ class LazyKbest {
   void push(Node& node, int64_t e, std::vector<int32_t> ranks) {
     double value = graph_.score(e);
     for (size_t j = 0; j < ranks.size(); ++j)
-      value += of(graph_.tail(e, static_cast<int64_t>(j))).found[at(ranks[j])].value;
+      value += of(graph_.tail(e, static_cast<int64_t>(j))).found[ranks[j]].value;
     if (value == kNone || !node.seen.emplace(e, ranks).second) return;
     node.candidates.push_back({value, e, std::move(ranks)});
     std::push_heap(node.candidates.begin(), node.candidates.end());
@@ -161,7 +159,7 @@ class LazyKbest {
     graph_.each_edge(v, [&](int64_t e) {
       bool alive = true;
       for (int64_t j = 0; j < graph_.tail_count(e); ++j) alive = alive && graph_.best(graph_.tail(e, j)) > kNone;
-      if (alive) push(node, e, std::vector<int32_t>(at(graph_.tail_count(e)), 0));
+      if (alive) push(node, e, std::vector<int32_t>(graph_.tail_count(e), 0));
     });
   }
 
@@ -172,7 +170,7 @@ class LazyKbest {
     const auto tails = static_cast<int64_t>(last.ranks.size());
     for (int64_t j = 0; j < tails; ++j) {
       const int64_t u = graph_.tail(last.edge, j);
-      const int64_t wanted = last.ranks[at(j)] + 1;
+      const int64_t wanted = last.ranks[j] + 1;
       if (!of(u).exhausted && static_cast<int64_t>(of(u).found.size()) <= wanted) {
         open.emplace_back(u, wanted);
         return false;
@@ -180,7 +178,7 @@ class LazyKbest {
     }
     for (int64_t j = 0; j < tails; ++j) {
       std::vector<int32_t> ranks = last.ranks;
-      if (static_cast<int64_t>(of(graph_.tail(last.edge, j)).found.size()) <= ++ranks[at(j)]) continue;
+      if (static_cast<int64_t>(of(graph_.tail(last.edge, j)).found.size()) <= ++ranks[j]) continue;
       push(node, last.edge, std::move(ranks));
     }
     node.expanded = true;

@@ -25,7 +25,7 @@ class Paths {
     if (nodes_ < 1) throw InputError("a lattice needs at least one node.");
     if (tail_.size() != head_.size() || tail_.size() != part_.size())
       throw InputError("every edge of a lattice needs a tail, a head and a part.");
-    begin_.assign(at(nodes_ + 1), 0);
+    begin_.assign(nodes_ + 1, 0);
     for (size_t e = 0; e < head_.size(); ++e) {
       if (head_[e] < 0 || head_[e] >= nodes_ || (e > 0 && head_[e] < head_[e - 1]))
         throw InputError("edge " + std::to_string(e) + ": heads must be nodes, in ascending order.");
@@ -34,7 +34,7 @@ class Paths {
       if (part_[e] < -1) throw InputError("edge " + std::to_string(e) + ": its part is out of range.");
       part_count_ = std::max<int64_t>(part_count_, part_[e] + 1);
       plain_ = plain_ && part_[e] == static_cast<int32_t>(e);
-      ++begin_[at(head_[e] + 1)];
+      ++begin_[head_[e] + 1];
     }
     for (size_t v = 1; v < begin_.size(); ++v) begin_[v] += begin_[v - 1];
   }
@@ -42,10 +42,10 @@ class Paths {
   int64_t nodes() const { return nodes_; }
   int64_t edges() const { return static_cast<int64_t>(tail_.size()); }
   int64_t parts() const { return part_count_; }  // one more than the largest part
-  int32_t tail(int64_t e) const { return tail_[at(e)]; }
-  int32_t head(int64_t e) const { return head_[at(e)]; }
-  int32_t part(int64_t e) const { return part_[at(e)]; }
-  int64_t begin(int64_t v) const { return begin_[at(v)]; }  // the first edge that leads to v
+  int32_t tail(int64_t e) const { return tail_[e]; }
+  int32_t head(int64_t e) const { return head_[e]; }
+  int32_t part(int64_t e) const { return part_[e]; }
+  int64_t begin(int64_t v) const { return begin_[v]; }  // the first edge that leads to v
 
   double argmax(const double* theta, Output& y, Scratch& scratch) const {
     const int64_t* choice;
@@ -54,8 +54,8 @@ class Paths {
     if (value == -kInfinity) return value;
     for (int64_t v = nodes_ - 1; v > 0;) {
       const int64_t e = choice[v];
-      if (part_[at(e)] >= 0) y.push_back(part_[at(e)]);
-      v = tail_[at(e)];
+      if (part_[e] >= 0) y.push_back(part_[e]);
+      v = tail_[e];
     }
     put_in_order(y);
     return value;
@@ -77,9 +77,9 @@ class Paths {
     std::fill(b, b + nodes_, 0.0);
     b[nodes_ - 1] = 1 / a[nodes_ - 1];
     for (int64_t e = edges() - 1; e >= 0; --e) {
-      const double rest = x[e] * b[head_[at(e)]];
-      b[tail_[at(e)]] += rest;
-      if (part_[at(e)] >= 0) mu[part_[at(e)]] += a[tail_[at(e)]] * rest;
+      const double rest = x[e] * b[head_[e]];
+      b[tail_[e]] += rest;
+      if (part_[e] >= 0) mu[part_[e]] += a[tail_[e]] * rest;
     }
     return top + std::log(a[nodes_ - 1]);
   }
@@ -108,23 +108,23 @@ class Paths {
       const Path last = found.back();
       const auto parent = static_cast<int64_t>(found.size()) - 1;
       sides.clear();
-      for (int64_t p = parent; found[at(p)].edge >= 0; p = found[at(p)].parent) sides.push_back(found[at(p)].edge);
+      for (int64_t p = parent; found[p].edge >= 0; p = found[p].parent) sides.push_back(found[p].edge);
       ys.push_back({0.0, {}});
       Output& y = ys.back().y;
       for (int64_t v = nodes_ - 1; v > 0;) {
-        const bool aside = !sides.empty() && head_[at(sides.back())] == v;
+        const bool aside = !sides.empty() && head_[sides.back()] == v;
         const int64_t e = aside ? sides.back() : choice[v];
         if (aside) sides.pop_back();
-        if (part_[at(e)] >= 0) y.push_back(part_[at(e)]);
-        v = tail_[at(e)];
+        if (part_[e] >= 0) y.push_back(part_[e]);
+        v = tail_[e];
       }
       put_in_order(y);
       for (const int32_t part : y) ys.back().value += theta[part];
       if (static_cast<int64_t>(found.size()) == k) break;
-      for (int64_t v = last.edge < 0 ? nodes_ - 1 : tail_[at(last.edge)]; v > 0; v = tail_[at(choice[v])])
-        for (int64_t e = begin_[at(v)]; e < begin_[at(v + 1)]; ++e) {
+      for (int64_t v = last.edge < 0 ? nodes_ - 1 : tail_[last.edge]; v > 0; v = tail_[choice[v]])
+        for (int64_t e = begin_[v]; e < begin_[v + 1]; ++e) {
           if (e == choice[v]) continue;
-          const double through = best[tail_[at(e)]] + score(e, theta);
+          const double through = best[tail_[e]] + score(e, theta);
           if (through == -kInfinity) continue;
           heap.push_back({last.value - (best[v] - through), parent, e});
           std::push_heap(heap.begin(), heap.end());
@@ -175,10 +175,10 @@ class Paths {
                                        [&](const Way& other) { return other.node != node; });
         ways.erase(ways.begin() + static_cast<int64_t>(done) + 1, same);
         const Way from = ways[done];
-        for (int64_t e = begin_[at(node)]; e < begin_[at(node + 1)]; ++e) {
+        for (int64_t e = begin_[node]; e < begin_[node + 1]; ++e) {
           const double through = from.score + score(e, theta);
-          if (words[e] >= 0 || best[tail_[at(e)]] == -kInfinity || through == -kInfinity) continue;
-          ways.push_back({tail_[at(e)], through, e, static_cast<int64_t>(done), state});
+          if (words[e] >= 0 || best[tail_[e]] == -kInfinity || through == -kInfinity) continue;
+          ways.push_back({tail_[e], through, e, static_cast<int64_t>(done), state});
         }
       }
       double partial = -kInfinity;
@@ -198,13 +198,13 @@ class Paths {
       std::pop_heap(heap.begin(), heap.end());
       const Item item = heap.back();
       heap.pop_back();
-      const std::vector<Way>& ways = states[at(item.state)];
+      const std::vector<Way>& ways = states[item.state];
       if (item.whole) {
         ScoredOutput found{0.0, {}};
         const Way* way = &*std::find_if(ways.begin(), ways.end(), [](const Way& each) { return each.node == 0; });
         while (way->edge >= 0) {
-          if (part_[at(way->edge)] >= 0) found.y.push_back(part_[at(way->edge)]);
-          way = &states[at(way->state)][at(way->after)];
+          if (part_[way->edge] >= 0) found.y.push_back(part_[way->edge]);
+          way = &states[way->state][way->after];
         }
         std::sort(found.y.begin(), found.y.end());
         for (const int32_t part : found.y) found.value += theta[part];
@@ -213,10 +213,10 @@ class Paths {
       }
       next.clear();
       for (size_t w = 0; w < ways.size(); ++w)
-        for (int64_t e = begin_[at(ways[w].node)]; e < begin_[at(ways[w].node + 1)]; ++e) {
+        for (int64_t e = begin_[ways[w].node]; e < begin_[ways[w].node + 1]; ++e) {
           const double through = ways[w].score + score(e, theta);
-          if (words[e] < 0 || best[tail_[at(e)]] == -kInfinity || through == -kInfinity) continue;
-          next.push_back({words[e], {tail_[at(e)], through, e, static_cast<int64_t>(w), item.state}});
+          if (words[e] < 0 || best[tail_[e]] == -kInfinity || through == -kInfinity) continue;
+          next.push_back({words[e], {tail_[e], through, e, static_cast<int64_t>(w), item.state}});
         }
       std::stable_sort(next.begin(), next.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
       for (size_t first = 0; first < next.size();) {
@@ -237,21 +237,21 @@ class Paths {
     weigh(theta, best, x, scratch);
     double* a = scratch.take(nodes_);
     if (sum_prefixes(x, a)) {
-      for (int64_t e = 0; e < edges(); ++e) x[e] *= a[tail_[at(e)]];
+      for (int64_t e = 0; e < edges(); ++e) x[e] *= a[tail_[e]];
     } else {
       const std::vector<double> logs = log_prefixes(theta);
       for (int64_t e = 0; e < edges(); ++e) {
-        const double through = logs[at(tail_[at(e)])] + score(e, theta);
-        x[e] = through == -kInfinity ? 0.0 : std::exp(through - logs[at(head_[at(e)])]);
+        const double through = logs[tail_[e]] + score(e, theta);
+        x[e] = through == -kInfinity ? 0.0 : std::exp(through - logs[head_[e]]);
       }
     }
     for (Output& y : ys) {
       y.clear();
       for (int64_t v = nodes_ - 1; v > 0;) {
-        const int64_t first = begin_[at(v)];
-        const int64_t e = first + random.choose(x + first, begin_[at(v + 1)] - first);
-        if (part_[at(e)] >= 0) y.push_back(part_[at(e)]);
-        v = tail_[at(e)];
+        const int64_t first = begin_[v];
+        const int64_t e = first + random.choose(x + first, begin_[v + 1] - first);
+        if (part_[e] >= 0) y.push_back(part_[e]);
+        v = tail_[e];
       }
       put_in_order(y);
     }
@@ -264,16 +264,16 @@ class Paths {
       std::vector<double> value;
     };
     const std::vector<int64_t> costs = whole_costs(delta, n);
-    const auto paid = [&](int64_t e) { return part_[at(e)] < 0 ? 0 : costs[at(part_[at(e)])]; };
-    std::vector<ByCost> tables(at(nodes_));
+    const auto paid = [&](int64_t e) { return part_[e] < 0 ? 0 : costs[part_[e]]; };
+    std::vector<ByCost> tables(nodes_);
     tables[0].value = {0.0};
     int64_t cells = 1;
     for (int64_t v = 1; v < nodes_; ++v) {
       int64_t low = std::numeric_limits<int64_t>::max();
       int64_t high = std::numeric_limits<int64_t>::min();
       const auto each = [&](const auto& visit) {
-        for (int64_t e = begin_[at(v)]; e < begin_[at(v + 1)]; ++e) {
-          const ByCost& from = tables[at(tail_[at(e)])];
+        for (int64_t e = begin_[v]; e < begin_[v + 1]; ++e) {
+          const ByCost& from = tables[tail_[e]];
           if (!from.value.empty() && score(e, theta) > -kInfinity) visit(from, paid(e), score(e, theta));
         }
       };
@@ -286,10 +286,10 @@ class Paths {
       if (cells > kMostCells)
         throw InputError("argmax_by_cost would need tables of more than " + std::to_string(kMostCells) +
                          " entries: use smaller costs.");
-      tables[at(v)].low = low;
-      tables[at(v)].value.assign(at(high - low + 1), -kInfinity);
+      tables[v].low = low;
+      tables[v].value.assign(high - low + 1, -kInfinity);
       each([&](const ByCost& from, int64_t cost, double gain) {
-        double* to = tables[at(v)].value.data() + (from.low + cost - low);
+        double* to = tables[v].value.data() + (from.low + cost - low);
         for (size_t c = 0; c < from.value.size(); ++c) to[c] = std::max(to[c], from.value[c] + gain);
       });
     }
@@ -300,15 +300,15 @@ class Paths {
       CostedOutput found{ends.low + static_cast<int64_t>(c), ends.value[c], {}};
       int64_t left = found.cost;
       for (int64_t v = nodes_ - 1; v > 0;) {
-        const double here = tables[at(v)].value[at(left - tables[at(v)].low)];
-        for (int64_t e = begin_[at(v)];; ++e) {
-          const ByCost& from = tables[at(tail_[at(e)])];
+        const double here = tables[v].value[left - tables[v].low];
+        for (int64_t e = begin_[v];; ++e) {
+          const ByCost& from = tables[tail_[e]];
           const int64_t before = left - paid(e) - from.low;
           if (before < 0 || before >= static_cast<int64_t>(from.value.size())) continue;
-          if (from.value[at(before)] == -kInfinity || from.value[at(before)] + score(e, theta) != here) continue;
-          if (part_[at(e)] >= 0) found.y.push_back(part_[at(e)]);
+          if (from.value[before] == -kInfinity || from.value[before] + score(e, theta) != here) continue;
+          if (part_[e] >= 0) found.y.push_back(part_[e]);
           left -= paid(e);
-          v = tail_[at(e)];
+          v = tail_[e];
           break;
         }
       }
@@ -319,32 +319,32 @@ class Paths {
 
   // How many paths there are, as a floating-point number.
   double count() const {
-    std::vector<double> paths(at(nodes_), 0.0);
+    std::vector<double> paths(nodes_, 0.0);
     paths[0] = 1;
-    for (int64_t e = 0; e < edges(); ++e) paths[at(head_[at(e)])] += paths[at(tail_[at(e)])];
+    for (int64_t e = 0; e < edges(); ++e) paths[head_[e]] += paths[tail_[e]];
     return paths.back();
   }
 
   // The same paths without nodes and edges that no path has. A graph without paths becomes two nodes without an edge.
   Paths trimmed() const {
-    std::vector<uint8_t> reached(at(nodes_), 0), leads(at(nodes_), 0);
+    std::vector<uint8_t> reached(nodes_, 0), leads(nodes_, 0);
     reached[0] = 1;
     leads.back() = 1;
     for (int64_t e = 0; e < edges(); ++e)
-      if (reached[at(tail_[at(e)])]) reached[at(head_[at(e)])] = 1;
+      if (reached[tail_[e]]) reached[head_[e]] = 1;
     for (int64_t e = edges() - 1; e >= 0; --e)
-      if (leads[at(head_[at(e)])]) leads[at(tail_[at(e)])] = 1;
+      if (leads[head_[e]]) leads[tail_[e]] = 1;
     if (!reached.back()) return Paths(2, {}, {}, {});
-    std::vector<int32_t> number(at(nodes_), -1);
+    std::vector<int32_t> number(nodes_, -1);
     int32_t count = 0;
     for (int64_t v = 0; v < nodes_; ++v)
-      if (reached[at(v)] && leads[at(v)]) number[at(v)] = count++;
+      if (reached[v] && leads[v]) number[v] = count++;
     std::vector<int32_t> tails, heads, parts;
     for (int64_t e = 0; e < edges(); ++e) {
-      if (number[at(tail_[at(e)])] < 0 || number[at(head_[at(e)])] < 0) continue;
-      tails.push_back(number[at(tail_[at(e)])]);
-      heads.push_back(number[at(head_[at(e)])]);
-      parts.push_back(part_[at(e)]);
+      if (number[tail_[e]] < 0 || number[head_[e]] < 0) continue;
+      tails.push_back(number[tail_[e]]);
+      heads.push_back(number[head_[e]]);
+      parts.push_back(part_[e]);
     }
     return Paths(count, std::move(tails), std::move(heads), std::move(parts));
   }
@@ -354,8 +354,7 @@ class Paths {
   static constexpr double kRounding = 1e-12;  // Scores whose relative difference is below this are equal.
   static constexpr int64_t kMostCells = 200'000'000;
 
-  static size_t at(int64_t k) { return static_cast<size_t>(k); }
-  double score(int64_t e, const double* theta) const { return part_[at(e)] < 0 ? 0.0 : theta[part_[at(e)]]; }
+  double score(int64_t e, const double* theta) const { return part_[e] < 0 ? 0.0 : theta[part_[e]]; }
 
   // A path was found from its end.
   void put_in_order(Output& y) const {
@@ -371,7 +370,7 @@ class Paths {
   // former.
   double* viterbi(const double* theta, Scratch& scratch) const { return search<false>(theta, nullptr, scratch); }
   double* viterbi(const double* theta, const int64_t*& edges_of_best, Scratch& scratch) const {
-    auto* choice = ::new (static_cast<void*>(scratch.take(nodes_))) int64_t[at(nodes_)];
+    auto* choice = ::new (static_cast<void*>(scratch.take(nodes_))) int64_t[nodes_];
     edges_of_best = choice;
     return search<true>(theta, choice, scratch);
   }
@@ -419,8 +418,8 @@ class Paths {
   void weigh(const double* theta, const double* best, double* x, Scratch& scratch) const {
     double* logs = scratch.take(edges());
     for (int64_t e = 0; e < edges(); ++e) {
-      const double through = best[tail_[at(e)]] + score(e, theta);
-      logs[e] = through == -kInfinity ? -kInfinity : through - best[head_[at(e)]];
+      const double through = best[tail_[e]] + score(e, theta);
+      logs[e] = through == -kInfinity ? -kInfinity : through - best[head_[e]];
     }
     ChainTable table{x, nullptr, 0, 0, false};
     loops().exp_range(edges(), logs, &table);
@@ -435,7 +434,7 @@ class Paths {
     a[0] = 1;
     for (int64_t v = 1; v < nodes_; ++v) {
       double sum = 0;
-      for (int64_t e = begin_[at(v)]; e < begin_[at(v + 1)]; ++e) sum += a[tail_[at(e)]] * x[e];
+      for (int64_t e = begin_[v]; e < begin_[v + 1]; ++e) sum += a[tail_[e]] * x[e];
       if (sum > kMostPaths) return false;
       a[v] = sum;
     }
@@ -443,11 +442,11 @@ class Paths {
   }
 
   std::vector<double> log_prefixes(const double* theta) const {
-    std::vector<double> in(at(nodes_), -kInfinity);
+    std::vector<double> in(nodes_, -kInfinity);
     in[0] = 0;
     for (int64_t e = 0; e < edges(); ++e) {
-      double& sum = in[at(head_[at(e)])];
-      sum = log_add(sum, in[at(tail_[at(e)])] + score(e, theta));
+      double& sum = in[head_[e]];
+      sum = log_add(sum, in[tail_[e]] + score(e, theta));
     }
     return in;
   }
@@ -455,14 +454,14 @@ class Paths {
   double log_space(const double* theta, double* mu, Scratch&) const {
     const std::vector<double> in = log_prefixes(theta);
     const double log_z = in.back();
-    std::vector<double> out(at(nodes_), -kInfinity);
+    std::vector<double> out(nodes_, -kInfinity);
     out.back() = 0;
     for (int64_t e = edges() - 1; e >= 0; --e) {
-      const double rest = score(e, theta) + out[at(head_[at(e)])];
+      const double rest = score(e, theta) + out[head_[e]];
       if (rest == -kInfinity) continue;
-      double& sum = out[at(tail_[at(e)])];
+      double& sum = out[tail_[e]];
       sum = log_add(sum, rest);
-      if (part_[at(e)] >= 0) mu[part_[at(e)]] += std::exp(in[at(tail_[at(e)])] + rest - log_z);
+      if (part_[e] >= 0) mu[part_[e]] += std::exp(in[tail_[e]] + rest - log_z);
     }
     return log_z;
   }

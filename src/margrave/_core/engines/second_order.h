@@ -45,8 +45,6 @@
 
 namespace margrave::second_order {
 
-inline size_t at(int64_t k) { return static_cast<size_t>(k); }
-
 using tree::Arc;
 
 struct Sentence {
@@ -74,49 +72,48 @@ class Layout : public Sentence {
   // The slots of the children of h strictly between h and the child in slot k.
   std::pair<int64_t, int64_t> slots_between(int h, int64_t k) const {
     if (h == 0 && single_root) return {k, k};
-    return words[at(k)] > h ? std::pair{right[at(h)], k} : std::pair{k + 1, right[at(h)]};
+    return words[k] > h ? std::pair{right[h], k} : std::pair{k + 1, right[h]};
   }
   // The slots of the children of h that its head g can see: g is never under an arc from h.
   std::pair<int64_t, int64_t> slots_seen(int g, int h) const {
-    const auto first = words.begin() + begin[at(h)], last = words.begin() + begin[at(h + 1)];
+    const auto first = words.begin() + begin[h], last = words.begin() + begin[h + 1];
     const auto place = std::lower_bound(first, last, g) - words.begin();  // g itself, or what follows it
-    if (g > h) return {begin[at(h)], place};
-    return {place + (place < begin[at(h + 1)] && words[at(place)] == g), begin[at(h + 1)]};
+    if (g > h) return {begin[h], place};
+    return {place + (place < begin[h + 1] && words[place] == g), begin[h + 1]};
   }
 
-  int64_t first_part(int64_t arc) const { return siblings[at(arc)]; }
+  int64_t first_part(int64_t arc) const { return siblings[arc]; }
   // The part (h, s, m) of the arc in slot k and the sibling in slot s.
   int64_t sibling_part(int64_t k, int64_t s) const {
-    const Arc& arc = arcs[by_slot[at(k)]];
-    return siblings[at(by_slot[at(k)])] + 1 + s - slots_between(arc.head, k).first;
+    const Arc& arc = arcs[by_slot[k]];
+    return siblings[by_slot[k]] + 1 + s - slots_between(arc.head, k).first;
   }
   // The part (g, h, m) of the arc (g, h) and the child in slot k.
   int64_t grandparent_part(int64_t arc, int64_t k) const {
-    return grand[at(arc)] + k - slots_seen(arcs[arc].head, arcs[arc].word).first;
+    return grand[arc] + k - slots_seen(arcs[arc].head, arcs[arc].word).first;
   }
 
   // The number of the arc from h to m; -1 if it is not allowed.
   int64_t find(int h, int m) const {
-    const auto first = words.begin() + begin[at(h)], last = words.begin() + begin[at(h + 1)];
+    const auto first = words.begin() + begin[h], last = words.begin() + begin[h + 1];
     const auto place = std::lower_bound(first, last, m);
-    return place == last || *place != m ? -1 : by_slot[at(place - words.begin())];
+    return place == last || *place != m ? -1 : by_slot[place - words.begin()];
   }
 
   // The parts of a tree whose arcs are allowed.
   void parts_of(const int32_t* heads, Output& y) const {
     y.clear();
-    std::vector<int64_t> last(at(2 * (n + 1)), -1);  // by head and side: the slot of the last child that was visited
+    std::vector<int64_t> last(2 * (n + 1), -1);  // by head and side: the slot of the last child that was visited
     const auto visit = [&](int m, bool to_the_right) {
       const int h = heads[m - 1];
       if ((m > h) != to_the_right) return;
       const int64_t arc = find(h, m);
-      int64_t& before = last[at(2 * h + to_the_right)];
-      const int64_t second = before < 0 ? first_part(arc) : sibling_part(slot[at(arc)], before);
+      int64_t& before = last[2 * h + to_the_right];
+      const int64_t second = before < 0 ? first_part(arc) : sibling_part(slot[arc], before);
       y.push_back(static_cast<int32_t>(arc));
       y.push_back(static_cast<int32_t>(second));
-      if (grandparents && h > 0)
-        y.push_back(static_cast<int32_t>(grandparent_part(find(heads[h - 1], h), slot[at(arc)])));
-      before = slot[at(arc)];
+      if (grandparents && h > 0) y.push_back(static_cast<int32_t>(grandparent_part(find(heads[h - 1], h), slot[arc])));
+      before = slot[arc];
     };
     for (int m = 1; m <= n; ++m) visit(m, true);
     for (int m = n; m >= 1; --m) visit(m, false);
@@ -129,12 +126,12 @@ class Layout : public Sentence {
     for (int64_t a = 0; a < count; ++a) visit(-1, arcs[a].head, -1, arcs[a].word);
     for (int64_t a = 0; a < count; ++a) {
       visit(-1, arcs[a].head, 0, arcs[a].word);
-      const auto [first, last] = slots_between(arcs[a].head, slot[at(a)]);
-      for (int64_t s = first; s < last; ++s) visit(-1, arcs[a].head, words[at(s)], arcs[a].word);
+      const auto [first, last] = slots_between(arcs[a].head, slot[a]);
+      for (int64_t s = first; s < last; ++s) visit(-1, arcs[a].head, words[s], arcs[a].word);
     }
     for (int64_t a = 0; grandparents && a < count; ++a) {
       const auto [first, last] = slots_seen(arcs[a].head, arcs[a].word);
-      for (int64_t k = first; k < last; ++k) visit(arcs[a].head, arcs[a].word, -1, words[at(k)]);
+      for (int64_t k = first; k < last; ++k) visit(arcs[a].head, arcs[a].word, -1, words[k]);
     }
   }
 
@@ -147,37 +144,37 @@ class Layout : public Sentence {
 
  private:
   void number_children() {
-    begin.assign(at(n + 2), 0);
-    for (int64_t a = 0; a < count; ++a) ++begin[at(arcs[a].head + 1)];
+    begin.assign(n + 2, 0);
+    for (int64_t a = 0; a < count; ++a) ++begin[arcs[a].head + 1];
     std::partial_sum(begin.begin(), begin.end(), begin.begin());
     right.assign(begin.begin(), begin.end() - 1);
     std::vector<int64_t> next = right;
-    words.resize(at(count));
-    by_slot.resize(at(count));
-    slot.resize(at(count));
+    words.resize(count);
+    by_slot.resize(count);
+    slot.resize(count);
     for (int64_t a = 0; a < count; ++a) {  // arcs come by ascending words
-      const int64_t k = next[at(arcs[a].head)]++;
-      words[at(k)] = arcs[a].word;
-      by_slot[at(k)] = a;
-      slot[at(a)] = k;
-      right[at(arcs[a].head)] += arcs[a].word < arcs[a].head;
+      const int64_t k = next[arcs[a].head]++;
+      words[k] = arcs[a].word;
+      by_slot[k] = a;
+      slot[a] = k;
+      right[arcs[a].head] += arcs[a].word < arcs[a].head;
     }
   }
   void number_siblings() {
     parts_ = count;
-    siblings.resize(at(count));
+    siblings.resize(count);
     for (int64_t a = 0; a < count; ++a) {
-      const auto [first, last] = slots_between(arcs[a].head, slot[at(a)]);
-      siblings[at(a)] = parts_;
+      const auto [first, last] = slots_between(arcs[a].head, slot[a]);
+      siblings[a] = parts_;
       parts_ += 1 + last - first;
     }
   }
   void number_grandparents() {
     if (!grandparents) return;
-    grand.resize(at(count));
+    grand.resize(count);
     for (int64_t a = 0; a < count; ++a) {
       const auto [first, last] = slots_seen(arcs[a].head, arcs[a].word);
-      grand[at(a)] = parts_;
+      grand[a] = parts_;
       parts_ += last - first;
     }
   }
@@ -244,38 +241,36 @@ class Items {
 
   // Arcs, and pairs of siblings, by their widths.
   void sort_by_width() {
-    by_width_.resize(at(size_));
-    incoming_.assign(at(size_ + 1), 0);
-    for (int64_t a = 0; a < at_.count; ++a) ++incoming_[at(at_.arcs[a].word + 1)];
+    by_width_.resize(size_);
+    incoming_.assign(size_ + 1, 0);
+    for (int64_t a = 0; a < at_.count; ++a) ++incoming_[at_.arcs[a].word + 1];
     std::partial_sum(incoming_.begin(), incoming_.end(), incoming_.begin());
-    for (int64_t a = 0; a < at_.count; ++a)
-      by_width_[at(std::abs(at_.arcs[a].head - at_.arcs[a].word))].arcs.push_back(a);
-    std::vector<bool> seen(at(Grandparents ? 0 : size_ * size_));
+    for (int64_t a = 0; a < at_.count; ++a) by_width_[std::abs(at_.arcs[a].head - at_.arcs[a].word)].arcs.push_back(a);
+    std::vector<bool> seen(Grandparents ? 0 : size_ * size_);
     for (int64_t k = 0; k < at_.count; ++k) {
-      const auto [first, last] = at_.slots_between(at_.arcs[at_.by_slot[at(k)]].head, k);
+      const auto [first, last] = at_.slots_between(at_.arcs[at_.by_slot[k]].head, k);
       for (int64_t s = first; s < last; ++s) {
-        const auto [low, high] = std::minmax({at_.words[at(s)], at_.words[at(k)]});
+        const auto [low, high] = std::minmax({at_.words[s], at_.words[k]});
         if constexpr (!Grandparents) {
-          if (seen[at(low * size_ + high)]) continue;  // the same for all heads
-          seen[at(low * size_ + high)] = true;
+          if (seen[low * size_ + high]) continue;  // the same for all heads
+          seen[low * size_ + high] = true;
         }
-        by_width_[at(high - low)].siblings.emplace_back(s, k);
+        by_width_[high - low].siblings.emplace_back(s, k);
       }
     }
   }
 
   template <class Visit>
   void arcs(int width, const Visit& visit) const {
-    for (const int64_t a : by_width_[at(width)].arcs) {
+    for (const int64_t a : by_width_[width].arcs) {
       const Arc arc = at_.arcs[a];
       if (!Grandparents || arc.head == 0) {
         sum_arc(a, root(), none(), visit);
         continue;
       }
-      for (int64_t up = incoming_[at(arc.head)]; up < incoming_[at(arc.head + 1)]; ++up) {
+      for (int64_t up = incoming_[arc.head]; up < incoming_[arc.head + 1]; ++up) {
         const auto [first, last] = at_.slots_seen(at_.arcs[up].head, arc.head);
-        if (first <= at_.slot[at(a)] && at_.slot[at(a)] < last)
-          sum_arc(a, up, at_.grandparent_part(up, at_.slot[at(a)]), visit);
+        if (first <= at_.slot[a] && at_.slot[a] < last) sum_arc(a, up, at_.grandparent_part(up, at_.slot[a]), visit);
       }
     }
   }
@@ -283,23 +278,23 @@ class Items {
   template <class Visit>
   void sum_arc(int64_t a, int64_t into_head, int64_t grandparent, const Visit& visit) const {
     const auto [h, m] = at_.arcs[a];
-    const int64_t k = at_.slot[at(a)];
+    const int64_t k = at_.slot[a];
     visit(arc_item(into_head, k), Owned{a, grandparent}, [&](const auto& add) {
       add(at_.first_part(a), complete(m, a, m > h ? h + 1 : h - 1), 0);
       const auto [first, last] = at_.slots_between(h, k);
       if (first == last) return;
       const int64_t part = at_.sibling_part(k, first), arcs_before = arc_item(into_head, first);
       for (int64_t s = first; s < last; ++s)
-        add(part + s - first, arcs_before + s - first, join(part + s - first, at_.words[at(s)], m));
+        add(part + s - first, arcs_before + s - first, join(part + s - first, at_.words[s], m));
     });
   }
 
   template <class Visit>
   void joins(int width, const Visit& visit) const {
-    for (const auto& [s, k] : by_width_[at(width)].siblings) {
+    for (const auto& [s, k] : by_width_[width].siblings) {
       const int64_t low = std::min(s, k), high = std::max(s, k);
-      const int i = at_.words[at(low)], j = at_.words[at(high)];
-      const int64_t left = complete(i, at_.by_slot[at(low)], 0), right = complete(j, at_.by_slot[at(high)], 0);
+      const int i = at_.words[low], j = at_.words[high];
+      const int64_t left = complete(i, at_.by_slot[low], 0), right = complete(j, at_.by_slot[high], 0);
       visit(join(at_.sibling_part(k, s), i, j), Owned{none(), none()}, [&, i = i, j = j](const auto& add) {
         add(none(), 0, i + 1 == j ? 0 : right + i + 1);
         for (int e = i + 1; e < j; ++e) add(none(), left + e, e + 1 == j ? 0 : right + e + 1);
@@ -327,15 +322,14 @@ class Items {
   template <class Visit>
   void sum_complete(int h, int64_t arc, int e, const Visit& visit) const {
     visit(complete(h, arc, e), Owned{none(), none()}, [&, h = h, e = e](const auto& add) {
-      int64_t first = at_.right[at(h)], last = at_.right[at(h)];
+      int64_t first = at_.right[h], last = at_.right[h];
       if (e > h)
-        while (last < at_.begin[at(h + 1)] && at_.words[at(last)] <= e) ++last;
+        while (last < at_.begin[h + 1] && at_.words[last] <= e) ++last;
       else
-        while (first > at_.begin[at(h)] && at_.words[at(first - 1)] >= e) --first;
+        while (first > at_.begin[h] && at_.words[first - 1] >= e) --first;
       if (first == last) return;
       const int64_t item = arc_item(arc, first);
-      for (int64_t k = first; k < last; ++k)
-        add(none(), item + k - first, complete(at_.words[at(k)], at_.by_slot[at(k)], e));
+      for (int64_t k = first; k < last; ++k) add(none(), item + k - first, complete(at_.words[k], at_.by_slot[k], e));
     });
   }
 
@@ -372,7 +366,7 @@ inline double* log_weights(const Layout& layout, const double* theta, eisner::Sc
   const auto each_grandparent = [&](const auto& visit) {
     for (int64_t a = 0; a < count; ++a) {
       const auto [first, last] = layout.slots_seen(layout.arcs[a].head, layout.arcs[a].word);
-      for (int64_t k = first; k < last; ++k) visit(x[layout.grand[at(a)] + k - first], tops[layout.by_slot[at(k)]]);
+      for (int64_t k = first; k < last; ++k) visit(x[layout.grand[a] + k - first], tops[layout.by_slot[k]]);
     }
   };
   if (layout.grandparents) {
@@ -381,8 +375,8 @@ inline double* log_weights(const Layout& layout, const double* theta, eisner::Sc
   }
   for (int64_t a = 0; a < count; ++a) {
     if (layout.grandparents && layout.arcs[a].head > 0) x[a] += tops[a];
-    double* second = x + layout.siblings[at(a)];
-    const auto [begin, end] = layout.slots_between(layout.arcs[a].head, layout.slot[at(a)]);
+    double* second = x + layout.siblings[a];
+    const auto [begin, end] = layout.slots_between(layout.arcs[a].head, layout.slot[a]);
     const double top = *std::max_element(second, second + 1 + end - begin);
     x[a] += top;
     for (int64_t k = 0; top > -kInfinity && k < 1 + end - begin; ++k) second[k] -= top;
@@ -531,15 +525,15 @@ double argmax(const Layout& layout, const double* theta, Scratch& scratch, Outpu
 template <bool Grandparents>
 Hypergraph hypergraph(const Layout& layout) {
   const Items<Grandparents> items(layout);
-  std::vector<int32_t> number(at(items.size()), 0), heads{0}, tails, parts;
+  std::vector<int32_t> number(items.size(), 0), heads{0}, tails, parts;
   std::vector<int64_t> tail_begin{0, 0}, part_begin{0, 0};  // node 0 has an edge without tails and parts
   int32_t nodes = 1;
   items.forward([&](int64_t item, const Owned& owned, const auto& each_term) {
-    number[at(item)] = nodes;
+    number[item] = nodes;
     each_term([&](int64_t part, int64_t a, int64_t b) {
       heads.push_back(nodes);
       for (const int64_t tail : {a, b})
-        if (tail != 0) tails.push_back(number[at(tail)]);
+        if (tail != 0) tails.push_back(number[tail]);
       for (const int64_t each : {owned.arc, owned.grandparent, part})
         if (each != items.none()) parts.push_back(static_cast<int32_t>(each));
       tail_begin.push_back(static_cast<int64_t>(tails.size()));

@@ -33,18 +33,17 @@ class SpanningForests {
     do {
       std::iota(group.begin(), group.end(), 0);
       const auto root = [&](int32_t v) {
-        while (group[static_cast<size_t>(v)] != v)
-          v = group[static_cast<size_t>(v)] = group[static_cast<size_t>(group[static_cast<size_t>(v)])];
+        while (group[v] != v) v = group[v] = group[group[v]];
         return v;
       };
       std::vector<int32_t> used, left;
       for (const int32_t e : order) {
-        const auto [first, second] = edges[static_cast<size_t>(e)];
+        const auto [first, second] = edges[e];
         const int32_t a = root(first), b = root(second);
         (a == b ? left : used).push_back(e);
         if (a == b) continue;
-        group[static_cast<size_t>(a)] = b;
-        double& times = share_[static_cast<size_t>(e)];
+        group[a] = b;
+        double& times = share_[e];
         if (times == 0) ++covered;
         times += 1;
       }
@@ -57,30 +56,30 @@ class SpanningForests {
 
   const std::vector<Forest>& forests() const { return forests_; }
   // The share of the forests that contain an edge.
-  double share(int64_t edge) const { return share_[static_cast<size_t>(edge)]; }
+  double share(int64_t edge) const { return share_[edge]; }
 
  private:
   static Forest directed(int64_t vertices, const Edges& edges, const std::vector<int32_t>& used) {
     std::vector<std::vector<int32_t>> around(static_cast<size_t>(vertices));
     for (const int32_t e : used) {
-      around[static_cast<size_t>(edges[static_cast<size_t>(e)].first)].push_back(e);
-      around[static_cast<size_t>(edges[static_cast<size_t>(e)].second)].push_back(e);
+      around[edges[e].first].push_back(e);
+      around[edges[e].second].push_back(e);
     }
     Forest forest;
     std::vector<char> seen(static_cast<size_t>(vertices), 0);
     for (int32_t start = 0; start < vertices; ++start) {
-      if (seen[static_cast<size_t>(start)]) continue;
+      if (seen[start]) continue;
       forest.roots.push_back(start);
-      seen[static_cast<size_t>(start)] = 1;
+      seen[start] = 1;
       std::vector<int32_t> path{start};
       while (!path.empty()) {
         const int32_t v = path.back();
         path.pop_back();
-        for (const int32_t e : around[static_cast<size_t>(v)]) {
-          const auto [first, second] = edges[static_cast<size_t>(e)];
+        for (const int32_t e : around[v]) {
+          const auto [first, second] = edges[e];
           const int32_t other = first == v ? second : first;
-          if (seen[static_cast<size_t>(other)]) continue;
-          seen[static_cast<size_t>(other)] = 1;
+          if (seen[other]) continue;
+          seen[other] = 1;
           forest.steps.push_back({e, other, v, first == other});
           path.push_back(other);
         }

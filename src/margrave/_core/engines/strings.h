@@ -25,7 +25,7 @@ using Pattern = std::vector<int32_t>;
 class Strings {
  public:
   int64_t size() const { return static_cast<int64_t>(strings_.size()); }
-  const std::vector<int32_t>& words(int64_t key) const { return *strings_[static_cast<size_t>(key)]; }
+  const std::vector<int32_t>& words(int64_t key) const { return *strings_[key]; }
 
   // The number of a string, which is added if it is new.
   int64_t add(std::vector<int32_t> words) {
@@ -41,7 +41,7 @@ class Strings {
       if (*first >= 0) {
         joined.push_back(*first);
       } else {
-        const std::vector<int32_t>& inner = words(tails[static_cast<size_t>(-1 - *first)]);
+        const std::vector<int32_t>& inner = words(tails[-1 - *first]);
         joined.insert(joined.end(), inner.begin(), inner.end());
       }
     }

@@ -29,8 +29,7 @@ class TreeReweighting {
       edges.emplace_back(ends[0].variable, ends[1].variable);
     }
     forests_ = SpanningForests(graphs.variables(g), edges);
-    for (size_t s = 0; s < edges.size(); ++s)
-      rho_[static_cast<size_t>(layout.senders[s].number)] = forests_.share(static_cast<int64_t>(s));
+    for (size_t s = 0; s < edges.size(); ++s) rho_[layout.senders[s].number] = forests_.share(static_cast<int64_t>(s));
   }
 
   const std::vector<double>& rho() const { return rho_; }
@@ -58,53 +57,50 @@ class TreeReweighting {
           return soft.form == FactorForm::kListed
                      ? -kInfinity
                      : -of_message(messages, edges[0].begin + a) - of_message(messages, edges[1].begin + b);
-        return theta[soft.first_part + part] / rho_[static_cast<size_t>(sender.number)] -
-               of_message(messages, edges[0].begin + a) - of_message(messages, edges[1].begin + b);
+        return theta[soft.first_part + part] / rho_[sender.number] - of_message(messages, edges[0].begin + a) -
+               of_message(messages, edges[1].begin + b);
       };
       for (size_t k = forest.steps.size(); k-- > 0;) {
         const Forest::Step& step = forest.steps[k];
-        const int64_t from = layout.label_begin[static_cast<size_t>(step.child)], n = graphs.labels(g, step.child);
-        const int64_t to = layout.label_begin[static_cast<size_t>(step.parent)], m = graphs.labels(g, step.parent);
+        const int64_t from = layout.label_begin[step.child], n = graphs.labels(g, step.child);
+        const int64_t to = layout.label_begin[step.parent], m = graphs.labels(g, step.parent);
         for (int64_t b = 0; b < m; ++b) {
           double top = -kInfinity, sum = 0;
           for (int64_t a = 0; a < n; ++a)
-            top = std::max(
-                top, up[static_cast<size_t>(from + a)] + score(static_cast<size_t>(step.edge), a, b, step.child_first));
+            top = std::max(top, up[from + a] + score(static_cast<size_t>(step.edge), a, b, step.child_first));
           for (int64_t a = 0; a < n && top > -kInfinity; ++a)
-            sum += std::exp(up[static_cast<size_t>(from + a)] +
-                            score(static_cast<size_t>(step.edge), a, b, step.child_first) - top);
+            sum += std::exp(up[from + a] + score(static_cast<size_t>(step.edge), a, b, step.child_first) - top);
           const double message = top == -kInfinity ? top : top + std::log(sum);
           sent[place(layout, step, b)] = message;
-          up[static_cast<size_t>(to + b)] += message;
+          up[to + b] += message;
         }
       }
       for (const int32_t v : forest.roots) {
         double top = -kInfinity, sum = 0;
-        const int64_t first = layout.label_begin[static_cast<size_t>(v)], n = graphs.labels(g, v);
-        for (int64_t a = 0; a < n; ++a) top = std::max(top, up[static_cast<size_t>(first + a)]);
+        const int64_t first = layout.label_begin[v], n = graphs.labels(g, v);
+        for (int64_t a = 0; a < n; ++a) top = std::max(top, up[first + a]);
         if (top == -kInfinity) return top;
-        for (int64_t a = 0; a < n; ++a) sum += std::exp(up[static_cast<size_t>(first + a)] - top);
+        for (int64_t a = 0; a < n; ++a) sum += std::exp(up[first + a] - top);
         value += share * (top + std::log(sum));
-        for (int64_t a = 0; a < n; ++a)
-          marginal[static_cast<size_t>(first + a)] = std::exp(up[static_cast<size_t>(first + a)] - top) / sum;
+        for (int64_t a = 0; a < n; ++a) marginal[first + a] = std::exp(up[first + a] - top) / sum;
       }
       if (!mu) continue;
       // Marginals from the roots on: those of a child are sums of those of its pair with its parent.
       for (const Forest::Step& step : forest.steps) {
-        const MessageLayout::Sender& sender = layout.senders[static_cast<size_t>(step.edge)];
+        const MessageLayout::Sender& sender = layout.senders[step.edge];
         const SoftFactor soft = graphs.factor(g, sender.number);
-        const double weight = share / rho_[static_cast<size_t>(sender.number)];
-        const int64_t from = layout.label_begin[static_cast<size_t>(step.child)], n = graphs.labels(g, step.child);
-        const int64_t to = layout.label_begin[static_cast<size_t>(step.parent)], m = graphs.labels(g, step.parent);
+        const double weight = share / rho_[sender.number];
+        const int64_t from = layout.label_begin[step.child], n = graphs.labels(g, step.child);
+        const int64_t to = layout.label_begin[step.parent], m = graphs.labels(g, step.parent);
         std::fill_n(marginal.begin() + from, n, 0.0);
         for (int64_t b = 0; b < m; ++b) {
-          const double of_parent = marginal[static_cast<size_t>(to + b)];
+          const double of_parent = marginal[to + b];
           if (of_parent == 0) continue;
           for (int64_t a = 0; a < n; ++a) {
-            const double both = of_parent * std::exp(up[static_cast<size_t>(from + a)] +
-                                                     score(static_cast<size_t>(step.edge), a, b, step.child_first) -
-                                                     sent[place(layout, step, b)]);
-            marginal[static_cast<size_t>(from + a)] += both;
+            const double both =
+                of_parent * std::exp(up[from + a] + score(static_cast<size_t>(step.edge), a, b, step.child_first) -
+                                     sent[place(layout, step, b)]);
+            marginal[from + a] += both;
             const int64_t cell =
                 step.child_first ? a * graphs.labels(g, soft.scope[1]) + b : b * graphs.labels(g, soft.scope[1]) + a;
             if (const int64_t part = soft.part_of(cell); part >= 0) mu[soft.first_part + part] += weight * both;
@@ -114,9 +110,9 @@ class TreeReweighting {
       for (int64_t f = 0; f < graphs.factors(g); ++f) {
         const SoftFactor soft = graphs.factor(g, f);
         if (soft.arity != 1) continue;
-        const int64_t first = layout.label_begin[static_cast<size_t>(soft.scope[0])];
+        const int64_t first = layout.label_begin[soft.scope[0]];
         for (int64_t part = 0; part < soft.parts; ++part)
-          mu[soft.first_part + part] += share * marginal[static_cast<size_t>(first + soft.cell_of(part))];
+          mu[soft.first_part + part] += share * marginal[first + soft.cell_of(part)];
       }
     }
     return value;
@@ -129,8 +125,8 @@ class TreeReweighting {
 
   // Of the message to the parent.
   static size_t place(const MessageLayout& layout, const Forest::Step& step, int64_t label) {
-    const int64_t first = layout.senders[static_cast<size_t>(step.edge)].first_edge;
-    return static_cast<size_t>(layout.edges[static_cast<size_t>(first + (step.child_first ? 1 : 0))].begin + label);
+    const int64_t first = layout.senders[step.edge].first_edge;
+    return static_cast<size_t>(layout.edges[first + (step.child_first ? 1 : 0)].begin + label);
   }
 
   std::vector<double> rho_;  // (soft factors)

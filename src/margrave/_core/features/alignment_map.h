@@ -73,32 +73,32 @@ class AlignmentMap final : public Features {
     dim_ = gap_first_ + gap_size_ * (ends_ ? 2 : 1);
     for (int64_t i = 0; i < size(); ++i) {
       const auto [n, m] = shape(i);
-      if (layout_.first_begin(n, m) > parts_[at(i)]) throw InputError("an example has fewer parts than its features.");
+      if (layout_.first_begin(n, m) > parts_[i]) throw InputError("an example has fewer parts than its features.");
     }
   }
 
   int64_t size() const override { return static_cast<int64_t>(parts_.size()); }
   int64_t dim() const override { return dim_; }
-  int64_t parts(int64_t i) const override { return parts_[at(i)]; }
+  int64_t parts(int64_t i) const override { return parts_[i]; }
 
   void score(int64_t i, const double* w, double* theta) const override {
     const auto [n, m] = shape(i);
-    std::fill_n(theta, parts_[at(i)], 0.0);
+    std::fill_n(theta, parts_[i], 0.0);
     thread_local std::vector<double> row;
     for (const Table& table : tables_) {
       const Rows x(*table.x, place(i)), y(*table.y, place(i));
-      row.resize(at(table.columns));
+      row.resize(table.columns);
       for (int64_t k = 0; k < n; ++k) {
         std::fill(row.begin(), row.end(), 0.0);
         x.each(k, [&](int32_t a, double value) {
-          for (int64_t b = 0; b < table.columns; ++b) row[at(b)] += value * w[table.weight(a, b)];
+          for (int64_t b = 0; b < table.columns; ++b) row[b] += value * w[table.weight(a, b)];
         });
         double* to = theta + k * m;
         if (y.single()) {
           const int32_t* code = y.codes();
-          for (int64_t j = 0; j < m; ++j) to[j] += row[at(code[j])];
+          for (int64_t j = 0; j < m; ++j) to[j] += row[code[j]];
         } else {
-          for (int64_t j = 0; j < m; ++j) y.each(j, [&](int32_t b, double value) { to[j] += value * row[at(b)]; });
+          for (int64_t j = 0; j < m; ++j) y.each(j, [&](int32_t b, double value) { to[j] += value * row[b]; });
         }
       }
     }
@@ -110,19 +110,19 @@ class AlignmentMap final : public Features {
     thread_local std::vector<double> row;
     for (const Table& table : tables_) {
       const Rows x(*table.x, place(i)), y(*table.y, place(i));
-      row.resize(at(table.columns));
+      row.resize(table.columns);
       for (int64_t k = 0; k < n; ++k) {
         std::fill(row.begin(), row.end(), 0.0);
         const double* from = mu + k * m;
         if (y.single()) {
           const int32_t* code = y.codes();
-          for (int64_t j = 0; j < m; ++j) row[at(code[j])] += from[j];
+          for (int64_t j = 0; j < m; ++j) row[code[j]] += from[j];
         } else {
-          for (int64_t j = 0; j < m; ++j) y.each(j, [&](int32_t b, double value) { row[at(b)] += value * from[j]; });
+          for (int64_t j = 0; j < m; ++j) y.each(j, [&](int32_t b, double value) { row[b] += value * from[j]; });
         }
         x.each(k, [&](int32_t a, double value) {
           for (int64_t b = 0; b < table.columns; ++b)
-            if (row[at(b)] != 0) g[table.weight(a, b)] += c * value * row[at(b)];
+            if (row[b] != 0) g[table.weight(a, b)] += c * value * row[b];
         });
       }
     }
@@ -136,7 +136,7 @@ class AlignmentMap final : public Features {
     double change = 0;
     const std::vector<double>& sums = summed(i, v);
     for (int64_t k = 0; k < dim_; ++k)
-      if (sums[at(k)] != 0) change += add_measured<true>(c * sums[at(k)], w[k]);
+      if (sums[k] != 0) change += add_measured<true>(c * sums[k], w[k]);
     return change;
   }
   void row(int64_t i, const double* v, Row& row) const override {
@@ -144,9 +144,9 @@ class AlignmentMap final : public Features {
     row.value.clear();
     const std::vector<double>& sums = summed(i, v);
     for (int64_t k = 0; k < dim_; ++k) {
-      if (sums[at(k)] == 0) continue;
+      if (sums[k] == 0) continue;
       row.index.push_back(k);
-      row.value.push_back(sums[at(k)]);
+      row.value.push_back(sums[k]);
     }
   }
 
@@ -161,20 +161,19 @@ class AlignmentMap final : public Features {
       const double norm = std::max(Rows(*view.x, place(i)).longest(), Rows(*view.y, place(i)).longest());
       of_gaps += norm * norm;
     }
-    return 2 * static_cast<double>(longest_[at(i)]) * (std::sqrt(of_pairs) + 2 * std::sqrt(of_gaps));
+    return 2 * static_cast<double>(longest_[i]) * (std::sqrt(of_pairs) + 2 * std::sqrt(of_gaps));
   }
 
  private:
   static constexpr int64_t kMostWeights = int64_t{1} << 27;
-  static size_t at(int64_t k) { return static_cast<size_t>(k); }
   int64_t kinds() const { return layout_.affine() ? 2 : 1; }
   int64_t place(int64_t i) const { return layout_.tied() ? 0 : i; }
 
   // The rows of one example.
   class Rows {
    public:
-    Rows(const Tokens& tokens, int64_t i) : tokens_(tokens), first_(tokens.example_begin[at(i)]) {
-      last_ = tokens.example_begin[at(i + 1)];
+    Rows(const Tokens& tokens, int64_t i) : tokens_(tokens), first_(tokens.example_begin[i]) {
+      last_ = tokens.example_begin[i + 1];
     }
     int64_t size() const { return last_ - first_; }
     // Whether every row of the data set has one entry, 1.
@@ -182,8 +181,8 @@ class AlignmentMap final : public Features {
     const int32_t* codes() const { return tokens_.index.data() + first_; }
     template <class Visit>
     void each(int64_t k, const Visit& visit) const {
-      for (int64_t e = tokens_.row_begin[at(first_ + k)]; e < tokens_.row_begin[at(first_ + k + 1)]; ++e)
-        visit(tokens_.index[at(e)], tokens_.value.empty() ? 1.0 : tokens_.value[at(e)]);
+      for (int64_t e = tokens_.row_begin[first_ + k]; e < tokens_.row_begin[first_ + k + 1]; ++e)
+        visit(tokens_.index[e], tokens_.value.empty() ? 1.0 : tokens_.value[e]);
     }
     double longest() const {
       double most = 0;
@@ -197,7 +196,7 @@ class AlignmentMap final : public Features {
 
    private:
     bool unit_rows() const {
-      return tokens_.row_begin[at(first_)] == first_ && tokens_.row_begin[at(last_)] == last_ &&
+      return tokens_.row_begin[first_] == first_ && tokens_.row_begin[last_] == last_ &&
              std::is_sorted(tokens_.row_begin.begin() + first_, tokens_.row_begin.begin() + last_ + 1) &&
              std::adjacent_find(tokens_.row_begin.begin() + first_, tokens_.row_begin.begin() + last_ + 1,
                                 [](int64_t a, int64_t b) { return b != a + 1; }) ==
@@ -248,7 +247,7 @@ class AlignmentMap final : public Features {
 
   const std::vector<double>& summed(int64_t i, const double* v) const {
     thread_local std::vector<double> sums;
-    sums.assign(at(dim_), 0.0);
+    sums.assign(dim_, 0.0);
     scatter(i, v, 1.0, sums.data());
     return sums;
   }

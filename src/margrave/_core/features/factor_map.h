@@ -55,17 +55,17 @@ class FactorMap final : public Features {
   int64_t parts(int64_t i) const override { return graphs_->parts(graphs_->graph_of(i)); }
 
   void score(int64_t i, const double* w, double* theta) const override {
-    std::vector<double> sums(at(widest_));
+    std::vector<double> sums(widest_);
     each_factor(i, [&](const SoftFactor& soft, int32_t g, int64_t row) {
-      const Group& group = groups_[at(g)];
+      const Group& group = groups_[g];
       std::fill_n(sums.begin(), group.columns, 0.0);
       each_entry(group, row, [&](int64_t a, double value) {
-        const double* weights = w + first_[at(g)] + a * group.columns;
-        for (int64_t c = 0; c < group.columns; ++c) sums[at(c)] += value * weights[c];
+        const double* weights = w + first_[g] + a * group.columns;
+        for (int64_t c = 0; c < group.columns; ++c) sums[c] += value * weights[c];
       });
       for (int64_t part = 0; part < soft.parts; ++part) {
-        const int32_t c = group.column[at(soft.cell_of(part))];
-        theta[soft.first_part + part] = c < 0 ? 0.0 : sums[at(c)];
+        const int32_t c = group.column[soft.cell_of(part)];
+        theta[soft.first_part + part] = c < 0 ? 0.0 : sums[c];
       }
     });
   }
@@ -75,13 +75,13 @@ class FactorMap final : public Features {
 
   void row(int64_t i, const double* v, Row& row) const override {
     std::vector<std::pair<int64_t, double>> entries;
-    std::vector<double> sums(at(widest_));
+    std::vector<double> sums(widest_);
     each_factor(i, [&](const SoftFactor& soft, int32_t g, int64_t place) {
-      const Group& group = groups_[at(g)];
+      const Group& group = groups_[g];
       if (!sum_columns(soft, group, v, sums)) return;
       each_entry(group, place, [&](int64_t a, double value) {
         for (int64_t c = 0; c < group.columns; ++c)
-          if (sums[at(c)] != 0) entries.emplace_back(first_[at(g)] + a * group.columns + c, value * sums[at(c)]);
+          if (sums[c] != 0) entries.emplace_back(first_[g] + a * group.columns + c, value * sums[c]);
       });
     });
     merge_entries(entries, row);
@@ -94,7 +94,7 @@ class FactorMap final : public Features {
     Row merged;
     each_factor(i, [&](const SoftFactor&, int32_t g, int64_t place) {
       entries.clear();
-      each_entry(groups_[at(g)], place, [&](int64_t a, double value) { entries.emplace_back(a, value); });
+      each_entry(groups_[g], place, [&](int64_t a, double value) { entries.emplace_back(a, value); });
       merge_entries(entries, merged);  // hashing may put two attributes into one
       double square = 0;
       for (const double value : merged.value) square += value * value;
@@ -104,17 +104,15 @@ class FactorMap final : public Features {
   }
 
  private:
-  static size_t at(int64_t k) { return static_cast<size_t>(k); }
-
   // Sums the values of the parts of a factor by column; false if all are 0.
   static bool sum_columns(const SoftFactor& soft, const Group& group, const double* v, std::vector<double>& sums) {
     std::fill_n(sums.begin(), group.columns, 0.0);
     bool any = false;
     for (int64_t part = 0; part < soft.parts; ++part) {
-      const int32_t c = group.column[at(soft.cell_of(part))];
+      const int32_t c = group.column[soft.cell_of(part)];
       const double value = v[soft.first_part + part];
       if (c < 0 || value == 0) continue;
-      sums[at(c)] += value;
+      sums[c] += value;
       any = true;
     }
     return any;
@@ -123,14 +121,14 @@ class FactorMap final : public Features {
   template <bool Measured>
   double spread(int64_t i, const double* mu, double factor, double* g) const {
     double change = 0;
-    std::vector<double> sums(at(widest_));
+    std::vector<double> sums(widest_);
     each_factor(i, [&](const SoftFactor& soft, int32_t k, int64_t place) {
-      const Group& group = groups_[at(k)];
+      const Group& group = groups_[k];
       if (!sum_columns(soft, group, mu, sums)) return;
       each_entry(group, place, [&](int64_t a, double value) {
-        double* weights = g + first_[at(k)] + a * group.columns;
+        double* weights = g + first_[k] + a * group.columns;
         for (int64_t c = 0; c < group.columns; ++c)
-          change += add_measured<Measured>(factor * value * sums[at(c)], weights[c]);
+          change += add_measured<Measured>(factor * value * sums[c], weights[c]);
       });
     });
     return change;
@@ -140,18 +138,18 @@ class FactorMap final : public Features {
   void each_factor(int64_t i, const Visit& visit) const {
     const int64_t g = graphs_->graph_of(i);
     std::vector<int64_t> next(groups_.size());
-    for (size_t k = 0; k < groups_.size(); ++k) next[k] = groups_[k].rows->example_begin[at(i)];
+    for (size_t k = 0; k < groups_.size(); ++k) next[k] = groups_[k].rows->example_begin[i];
     for (int64_t f = 0; f < graphs_->factors(g); ++f) {
-      const int32_t group = group_of_[at(factor_begin_[at(g)] + f)];
-      visit(graphs_->factor(g, f), group, groups_[at(group)].shared ? next[at(group)] : next[at(group)]++);
+      const int32_t group = group_of_[factor_begin_[g] + f];
+      visit(graphs_->factor(g, f), group, groups_[group].shared ? next[group] : next[group]++);
     }
   }
 
   template <typename Visit>
   static void each_entry(const Group& group, int64_t row, const Visit& visit) {
     const Tokens& rows = *group.rows;
-    for (int64_t k = rows.row_begin[at(row)]; k < rows.row_begin[at(row + 1)]; ++k)
-      visit(rows.index[at(k)], rows.value.empty() ? 1.0 : rows.value[at(k)]);
+    for (int64_t k = rows.row_begin[row]; k < rows.row_begin[row + 1]; ++k)
+      visit(rows.index[k], rows.value.empty() ? 1.0 : rows.value[k]);
   }
 
   void check_group(const Group& group) const {
@@ -167,9 +165,10 @@ class FactorMap final : public Features {
 
   void check_graph(int64_t g) const {
     for (int64_t f = 0; f < graphs_->factors(g); ++f) {
-      const int32_t group = group_of_[at(factor_begin_[at(g)] + f)];
-      if (group < 0 || at(group) >= groups_.size()) throw InputError("the group of a factor is out of range.");
-      const auto cells = static_cast<int64_t>(groups_[at(group)].column.size());
+      const int32_t group = group_of_[factor_begin_[g] + f];
+      if (group < 0 || static_cast<size_t>(group) >= groups_.size())
+        throw InputError("the group of a factor is out of range.");
+      const auto cells = static_cast<int64_t>(groups_[group].column.size());
       if (graphs_->factor(g, f).cells != cells)
         throw InputError("graph " + std::to_string(g) + ", soft factor " + std::to_string(f) + ": its table has " +
                          std::to_string(graphs_->factor(g, f).cells) + " cells, and those of its group have " +
@@ -186,10 +185,10 @@ class FactorMap final : public Features {
     for (int64_t i = 0; i < size(); ++i) {
       const int64_t g = graphs_->graph_of(i);
       std::fill(counts.begin(), counts.end(), 0);
-      for (int64_t f = 0; f < graphs_->factors(g); ++f) ++counts[at(group_of_[at(factor_begin_[at(g)] + f)])];
+      for (int64_t f = 0; f < graphs_->factors(g); ++f) ++counts[group_of_[factor_begin_[g] + f]];
       for (size_t k = 0; k < groups_.size(); ++k) {
         const std::vector<int64_t>& begin = groups_[k].rows->example_begin;
-        const int64_t rows = begin[at(i + 1)] - begin[at(i)];
+        const int64_t rows = begin[i + 1] - begin[i];
         const int64_t wanted = groups_[k].shared ? 1 : counts[k];
         if (rows != wanted)
           throw InputError("example " + std::to_string(i) + " has " + std::to_string(rows) +

@@ -30,8 +30,8 @@ class FingerprintTable {
   const std::vector<char>& bytes() const { return bytes_; }
   const std::vector<int64_t>& offsets() const { return offsets_; }
   std::string_view name(int64_t k) const {
-    const int64_t first = offsets_[static_cast<size_t>(k)];
-    return {bytes_.data() + first, static_cast<size_t>(offsets_[static_cast<size_t>(k) + 1] - first)};
+    const int64_t first = offsets_[k];
+    return {bytes_.data() + first, static_cast<size_t>(offsets_[k + 1] - first)};
   }
 
   int64_t find(uint64_t fingerprint) const {

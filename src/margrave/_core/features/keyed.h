@@ -110,7 +110,7 @@ class KeyTable {
       for (size_t kind = 0; kind < kinds; ++kind, ++at) {
         const int32_t key = keys_[at];
         if (key < 0) continue;
-        if ((keys_[at] = rows_[kind][static_cast<size_t>(key)]) != kNew) continue;
+        if ((keys_[at] = rows_[kind][key]) != kNew) continue;
         const size_t begin = spelled_.size();
         names_->spell(static_cast<int64_t>(kind), key, spelled_);
         const uint64_t hash = hash_bytes(spelled_.data() + begin, spelled_.size() - begin);
@@ -126,7 +126,7 @@ class KeyTable {
     }
     for (const Pending& each : pending_) {
       const std::string_view name(spelled_.data() + each.begin, each.end - each.begin);
-      keys_[each.at] = rows_[each.kind][static_cast<size_t>(each.key)] =
+      keys_[each.at] = rows_[each.kind][each.key] =
           hash_bits_ > 0 ? static_cast<int32_t>(each.hash & ((uint64_t{1} << hash_bits_) - 1))
           : grow         ? vocabulary_->add(name, each.hash)
                          : vocabulary_->find(name, each.hash);

@@ -81,7 +81,7 @@ class Inputs {
   int64_t size() const { return rows_.tokens(); }
   const Tokens& rows() const { return rows_; }
   const std::vector<int64_t>& origin() const { return origin_; }  // the first token with each row
-  double square(int64_t s) const { return square_[at(s)]; }
+  double square(int64_t s) const { return square_[s]; }
 
   // The number of each token's row; -1 where it is not among these.
   std::vector<int64_t> numbers(const Tokens& tokens) const {
@@ -99,9 +99,9 @@ class Inputs {
     Tokens tokens;
     for (const int64_t s : kept) {
       if (s < 0 || s >= size()) throw InputError("the number of a support input is out of range.");
-      for (int64_t k = rows_.row_begin[at(s)]; k < rows_.row_begin[at(s + 1)]; ++k) {
-        tokens.index.push_back(rows_.index[at(k)]);
-        tokens.value.push_back(rows_.value[at(k)]);
+      for (int64_t k = rows_.row_begin[s]; k < rows_.row_begin[s + 1]; ++k) {
+        tokens.index.push_back(rows_.index[k]);
+        tokens.value.push_back(rows_.value[k]);
       }
       tokens.row_begin.push_back(static_cast<int64_t>(tokens.index.size()));
       tokens.example_begin.push_back(tokens.tokens());
@@ -111,35 +111,32 @@ class Inputs {
 
   // <x, s> for row x of other inputs and all s of these.
   void inner(const Inputs& others, int64_t x, double* out) const {
-    const int64_t first = others.rows_.row_begin[at(x)], last = others.rows_.row_begin[at(x + 1)];
+    const int64_t first = others.rows_.row_begin[x], last = others.rows_.row_begin[x + 1];
     if (!dense_.empty()) {
-      std::vector<double> full(at(attributes_));
+      std::vector<double> full(attributes_);
       for (int64_t k = first; k < last; ++k)
-        if (others.rows_.index[at(k)] < attributes_) full[at(others.rows_.index[at(k)])] = others.rows_.value[at(k)];
+        if (others.rows_.index[k] < attributes_) full[others.rows_.index[k]] = others.rows_.value[k];
       for (int64_t s = 0; s < size(); ++s)
         out[s] = loops().dot(full.data(), dense_.data() + s * attributes_, attributes_);
       return;
     }
     std::fill(out, out + size(), 0.0);
     for (int64_t k = first; k < last; ++k) {
-      const int64_t a = others.rows_.index[at(k)];
+      const int64_t a = others.rows_.index[k];
       if (a >= attributes_) continue;
-      const double value = others.rows_.value[at(k)];
-      for (int64_t p = posting_begin_[at(a)]; p < posting_begin_[at(a + 1)]; ++p)
-        out[posting_[at(p)]] += value * posting_value_[at(p)];
+      const double value = others.rows_.value[k];
+      for (int64_t p = posting_begin_[a]; p < posting_begin_[a + 1]; ++p) out[posting_[p]] += value * posting_value_[p];
     }
   }
 
  private:
   static constexpr int64_t kDense = 4;  // rows with at least a share 1/4 of all attributes are stored whole
 
-  static size_t at(int64_t k) { return static_cast<size_t>(k); }
-
   // Two rows are the same input if they are the same vector: whatever the order, repeats or zeros.
   static void tidy(const Tokens& tokens, int64_t t, Row& row) {
     std::vector<std::pair<int64_t, double>> entries;
-    for (int64_t k = tokens.row_begin[at(t)]; k < tokens.row_begin[at(t + 1)]; ++k)
-      entries.emplace_back(tokens.index[at(k)], tokens.value.empty() ? 1.0 : tokens.value[at(k)]);
+    for (int64_t k = tokens.row_begin[t]; k < tokens.row_begin[t + 1]; ++k)
+      entries.emplace_back(tokens.index[k], tokens.value.empty() ? 1.0 : tokens.value[k]);
     merge_entries(entries, row);
     size_t kept = 0;
     for (size_t k = 0; k < row.index.size(); ++k) {
@@ -159,7 +156,7 @@ class Inputs {
   int64_t find(const Row& row, uint64_t hash) const {
     const auto [begin, end] = by_hash_.equal_range(hash);
     for (auto known = begin; known != end; ++known) {
-      const auto first = rows_.row_begin[at(known->second)], last = rows_.row_begin[at(known->second + 1)];
+      const auto first = rows_.row_begin[known->second], last = rows_.row_begin[known->second + 1];
       if (std::equal(row.index.begin(), row.index.end(), rows_.index.begin() + first, rows_.index.begin() + last) &&
           std::equal(row.value.begin(), row.value.end(), rows_.value.begin() + first, rows_.value.begin() + last))
         return known->second;
@@ -171,23 +168,23 @@ class Inputs {
   void arrange() {
     const auto entries = static_cast<int64_t>(rows_.index.size());
     if (attributes_ > 0 && entries >= size() * attributes_ / kDense) {
-      dense_.assign(at(size() * attributes_), 0.0);
+      dense_.assign(size() * attributes_, 0.0);
       for (int64_t s = 0; s < size(); ++s)
-        for (int64_t k = rows_.row_begin[at(s)]; k < rows_.row_begin[at(s + 1)]; ++k)
-          dense_[at(s * attributes_ + rows_.index[at(k)])] = rows_.value[at(k)];
+        for (int64_t k = rows_.row_begin[s]; k < rows_.row_begin[s + 1]; ++k)
+          dense_[s * attributes_ + rows_.index[k]] = rows_.value[k];
       return;
     }
-    posting_begin_.assign(at(attributes_ + 1), 0);
-    for (const int32_t a : rows_.index) ++posting_begin_[at(a + 1)];
+    posting_begin_.assign(attributes_ + 1, 0);
+    for (const int32_t a : rows_.index) ++posting_begin_[a + 1];
     std::partial_sum(posting_begin_.begin(), posting_begin_.end(), posting_begin_.begin());
     std::vector<int64_t> next = posting_begin_;
-    posting_.resize(at(entries));
-    posting_value_.resize(at(entries));
+    posting_.resize(entries);
+    posting_value_.resize(entries);
     for (int64_t s = 0; s < size(); ++s)
-      for (int64_t k = rows_.row_begin[at(s)]; k < rows_.row_begin[at(s + 1)]; ++k) {
-        const int64_t p = next[at(rows_.index[at(k)])]++;
-        posting_[at(p)] = static_cast<int32_t>(s);
-        posting_value_[at(p)] = rows_.value[at(k)];
+      for (int64_t k = rows_.row_begin[s]; k < rows_.row_begin[s + 1]; ++k) {
+        const int64_t p = next[rows_.index[k]]++;
+        posting_[p] = static_cast<int32_t>(s);
+        posting_value_[p] = rows_.value[k];
       }
   }
 
@@ -278,9 +275,9 @@ class Gram {
     }
     void gather(const int32_t* columns, int64_t n, double* out) const {
       if (narrow_.empty())
-        for (int64_t k = 0; k < n; ++k) out[k] = wide_[static_cast<size_t>(columns[k])];
+        for (int64_t k = 0; k < n; ++k) out[k] = wide_[columns[k]];
       else
-        for (int64_t k = 0; k < n; ++k) out[k] = static_cast<double>(narrow_[static_cast<size_t>(columns[k])]);
+        for (int64_t k = 0; k < n; ++k) out[k] = static_cast<double>(narrow_[columns[k]]);
     }
 
    private:
@@ -299,7 +296,7 @@ class Gram {
   int64_t columns() const { return source_->columns(); }
 
   Held row(int64_t r) const {
-    Slot& slot = slots_[static_cast<size_t>(r)];
+    Slot& slot = slots_[r];
     {
       const std::lock_guard lock(mutex_);
       if (slot.line) {
@@ -311,7 +308,7 @@ class Gram {
     const std::lock_guard lock(mutex_);
     if (slot.line) return slot.line;
     if (static_cast<int64_t>(recent_.size()) == most_) {
-      slots_[static_cast<size_t>(recent_.back())].line.reset();
+      slots_[recent_.back()].line.reset();
       recent_.pop_back();
     }
     recent_.push_front(r);
@@ -351,12 +348,11 @@ class KernelFeatures final : public Features {
     if (labels < 1) throw InputError("at least one label is needed.");
     if (rest_->size() != size() || begin_.back() != static_cast<int64_t>(number_.size()))
       throw InputError("a kernel's inputs and the rest of the features must be of the same examples.");
-    if (first_parts_.empty()) first_parts_.assign(at(size()), 0);
+    if (first_parts_.empty()) first_parts_.assign(size(), 0);
     if (static_cast<int64_t>(first_parts_.size()) != size())
       throw InputError("a kernel must know the first part of each example.");
     for (int64_t i = 0; i < size(); ++i)
-      if (first_parts_[at(i)] < 0 ||
-          rest_->parts(i) - first_parts_[at(i)] < (begin_[at(i + 1)] - begin_[at(i)]) * labels)
+      if (first_parts_[i] < 0 || rest_->parts(i) - first_parts_[i] < (begin_[i + 1] - begin_[i]) * labels)
         throw InputError("example " + std::to_string(i) + " has fewer parts than positions with labels.");
     for (const int64_t row : number_)
       if (row < 0 || row >= gram_->rows()) throw InputError("an input is out of the Gram matrix's range.");
@@ -370,16 +366,16 @@ class KernelFeatures final : public Features {
   void score(int64_t i, const double* w, double* theta) const override {
     rest_->score(i, w + coefficients(), theta);
     std::vector<Gram::Held> rows;
-    for (int64_t t = begin_[at(i)]; t < begin_[at(i + 1)]; ++t) rows.push_back(gram_->row(number_[at(t)]));
-    add_scores(w, rows, theta + first_parts_[at(i)]);
+    for (int64_t t = begin_[i]; t < begin_[i + 1]; ++t) rows.push_back(gram_->row(number_[t]));
+    add_scores(w, rows, theta + first_parts_[i]);
   }
 
   void scatter(int64_t i, const double* mu, double c, double* g) const override {
     expect_own();
     rest_->scatter(i, mu, c, g + coefficients());
-    mu += first_parts_[at(i)];
-    for (int64_t t = begin_[at(i)]; t < begin_[at(i + 1)]; ++t, mu += labels_) {
-      double* a = g + number_[at(t)] * labels_;
+    mu += first_parts_[i];
+    for (int64_t t = begin_[i]; t < begin_[i + 1]; ++t, mu += labels_) {
+      double* a = g + number_[t] * labels_;
       for (int64_t l = 0; l < labels_; ++l) a[l] += c * mu[l];
     }
   }
@@ -387,23 +383,23 @@ class KernelFeatures final : public Features {
   // 1/2 |w + c A'v|^2 - 1/2 |w|^2 = c <A w, v> + 1/2 c^2 <A A'v, v>
   double move(int64_t i, const double* all, double c, double* w) const override {
     expect_own();
-    const double* const v = all + first_parts_[at(i)];
-    const int64_t first = begin_[at(i)], length = begin_[at(i + 1)] - first;
-    std::vector<Gram::Held> rows(at(length));  // none where nothing moves
+    const double* const v = all + first_parts_[i];
+    const int64_t first = begin_[i], length = begin_[i + 1] - first;
+    std::vector<Gram::Held> rows(length);  // none where nothing moves
     for (int64_t t = 0; t < length; ++t)
       if (std::any_of(v + t * labels_, v + (t + 1) * labels_, [](double x) { return x != 0; }))
-        rows[at(t)] = gram_->row(number_[at(first + t)]);
-    std::vector<double> theta(at(length * labels_), 0.0);
+        rows[t] = gram_->row(number_[first + t]);
+    std::vector<double> theta(length * labels_, 0.0);
     add_scores(w, rows, theta.data());
     double change = c * loops().dot(theta.data(), v, length * labels_);
     for (int64_t t = 0; t < length; ++t) {
-      if (!rows[at(t)]) continue;
+      if (!rows[t]) continue;
       for (int64_t u = 0; u <= t; ++u) {
-        if (!rows[at(u)]) continue;
+        if (!rows[u]) continue;
         const double inner = small_dot(v + t * labels_, v + u * labels_);
-        change += (t == u ? 0.5 : 1.0) * c * c * inner * (*rows[at(t)])[number_[at(first + u)]];
+        change += (t == u ? 0.5 : 1.0) * c * c * inner * (*rows[t])[number_[first + u]];
       }
-      double* a = w + number_[at(first + t)] * labels_;
+      double* a = w + number_[first + t] * labels_;
       for (int64_t l = 0; l < labels_; ++l) a[l] += c * v[t * labels_ + l];
     }
     return change + rest_->move(i, all, c, w + coefficients());
@@ -414,10 +410,10 @@ class KernelFeatures final : public Features {
     std::vector<std::pair<int64_t, double>> entries;
     rest_->row(i, v, row);
     for (size_t k = 0; k < row.index.size(); ++k) entries.emplace_back(coefficients() + row.index[k], row.value[k]);
-    v += first_parts_[at(i)];
-    for (int64_t t = begin_[at(i)]; t < begin_[at(i + 1)]; ++t, v += labels_)
+    v += first_parts_[i];
+    for (int64_t t = begin_[i]; t < begin_[i + 1]; ++t, v += labels_)
       for (int64_t l = 0; l < labels_; ++l)
-        if (v[l] != 0) entries.emplace_back(number_[at(t)] * labels_ + l, v[l]);
+        if (v[l] != 0) entries.emplace_back(number_[t] * labels_ + l, v[l]);
     merge_entries(entries, row);
   }
 
@@ -432,7 +428,7 @@ class KernelFeatures final : public Features {
       const size_t to = std::min(from + kTogether, used.size());
       rows.clear();
       for (size_t k = from; k < to; ++k) rows.push_back(gram_->row(used[k]));
-      theta.assign((to - from) * at(labels_), 0.0);
+      theta.assign((to - from) * static_cast<size_t>(labels_), 0.0);
       add_scores(v, rows, theta.data());
       for (size_t k = from; k < to; ++k)
         sum += small_dot(u + used[k] * labels_, theta.data() + static_cast<int64_t>(k - from) * labels_);
@@ -445,9 +441,9 @@ class KernelFeatures final : public Features {
   double radius(int64_t i) const override {
     expect_own();
     double total = 0;
-    for (int64_t t = begin_[at(i)]; t < begin_[at(i + 1)]; ++t) {
-      const Gram::Held row = gram_->row(number_[at(t)]);
-      for (int64_t u = begin_[at(i)]; u < begin_[at(i + 1)]; ++u) total += std::fabs((*row)[number_[at(u)]]);
+    for (int64_t t = begin_[i]; t < begin_[i + 1]; ++t) {
+      const Gram::Held row = gram_->row(number_[t]);
+      for (int64_t u = begin_[i]; u < begin_[i + 1]; ++u) total += std::fabs((*row)[number_[u]]);
     }
     const double rest = rest_->radius(i);
     return std::sqrt(2 * total + rest * rest);
@@ -457,7 +453,6 @@ class KernelFeatures final : public Features {
   static constexpr int64_t kChunk = 512;   // support inputs whose coefficients stay in the fastest cache
   static constexpr size_t kTogether = 64;  // rows that are handled together
 
-  static size_t at(int64_t k) { return static_cast<size_t>(k); }
   int64_t coefficients() const { return gram_->columns() * labels_; }
   void expect_own() const {
     if (!own_)
@@ -480,8 +475,8 @@ class KernelFeatures final : public Features {
   // theta (rows, labels) += K a, where there is a row.
   void add_scores(const double* a, const std::vector<Gram::Held>& rows, double* theta) const {
     const std::vector<int32_t> used = used_inputs(a);
-    std::vector<double> values(at(kChunk));
-    std::vector<double> partial(at(labels_));
+    std::vector<double> values(kChunk);
+    std::vector<double> partial(labels_);
     const WeightRows shape{gram_->columns(), labels_, gram_->columns() * labels_, nullptr};
     for (int64_t from = 0; from < static_cast<int64_t>(used.size()); from += kChunk) {
       const int32_t* columns = used.data() + from;

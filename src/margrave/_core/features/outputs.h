@@ -50,11 +50,11 @@ class OutputFeatures final : public Features {
   int64_t parts(int64_t) const override { return classes(); }
 
   void score(int64_t i, const double* w, double* theta) const override {
-    std::vector<double> scores(at(width_));
+    std::vector<double> scores(width_);
     inner_->score(i, w, scores.data());
     for (int64_t y = 0; y < classes(); ++y) {
       double sum = 0;
-      for (int64_t k = begin_[at(y)]; k < begin_[at(y + 1)]; ++k) sum += value_[at(k)] * scores[at(column_[at(k)])];
+      for (int64_t k = begin_[y]; k < begin_[y + 1]; ++k) sum += value_[k] * scores[column_[k]];
       theta[y] = sum;
     }
   }
@@ -77,32 +77,31 @@ class OutputFeatures final : public Features {
   }
 
  private:
-  static size_t at(int64_t k) { return static_cast<size_t>(k); }
   int64_t classes() const { return static_cast<int64_t>(begin_.size()) - 1; }
 
   // M' v; learners' v is often zero but for two classes.
   std::vector<double> of_features(const double* v) const {
-    std::vector<double> sums(at(width_));
+    std::vector<double> sums(width_);
     for (int64_t y = 0; y < classes(); ++y) {
       if (v[y] == 0) continue;
-      for (int64_t k = begin_[at(y)]; k < begin_[at(y + 1)]; ++k) sums[at(column_[at(k)])] += v[y] * value_[at(k)];
+      for (int64_t k = begin_[y]; k < begin_[y + 1]; ++k) sums[column_[k]] += v[y] * value_[k];
     }
     return sums;
   }
 
   // The largest |Lambda(y) - Lambda(y')|.
   double widest() const {
-    std::vector<double> row(at(width_));
+    std::vector<double> row(width_);
     double largest = 0;
     for (int64_t y = 0; y < classes(); ++y) {
       std::fill(row.begin(), row.end(), 0.0);
       double square = 0;
-      for (int64_t k = begin_[at(y)]; k < begin_[at(y + 1)]; ++k) row[at(column_[at(k)])] += value_[at(k)];
+      for (int64_t k = begin_[y]; k < begin_[y + 1]; ++k) row[column_[k]] += value_[k];
       for (const double v : row) square += v * v;
       for (int64_t other = 0; other < y; ++other) {
         double distance = square;
-        for (int64_t k = begin_[at(other)]; k < begin_[at(other + 1)]; ++k)
-          distance += value_[at(k)] * (value_[at(k)] - 2 * row[at(column_[at(k)])]);
+        for (int64_t k = begin_[other]; k < begin_[other + 1]; ++k)
+          distance += value_[k] * (value_[k] - 2 * row[column_[k]]);
         largest = std::max(largest, distance);
       }
     }

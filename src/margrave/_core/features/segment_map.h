@@ -43,7 +43,7 @@ class SegmentMap final : public Features {
     if (static_cast<int64_t>(settings_.pair_weight.size()) != labels() * labels())
       throw InputError("every pair of labels needs the number of its weight, or -1.");
     for (int64_t q = 0; q < labels() * labels(); ++q) {
-      const int64_t weight = settings_.pair_weight[at(q)];
+      const int64_t weight = settings_.pair_weight[q];
       if (weight < -1 || weight >= settings_.pair_weights) throw InputError("a pair's weight is out of range.");
       if (weight >= 0) kept_.emplace_back(q, weight);
     }
@@ -52,7 +52,7 @@ class SegmentMap final : public Features {
     if (tokens_->size() != size() || (spans_ && spans_->size() != size()))
       throw InputError("there must be features for the tokens and spans of every example.");
     for (int64_t i = 0; i < size(); ++i) {
-      const int64_t n = lengths_[at(i)];
+      const int64_t n = lengths_[i];
       if (n < 1 || tokens_->parts(i) != n * tags_.tags || (spans_ && spans_->parts(i) != segments_.spans(n) * labels()))
         throw InputError("example " + std::to_string(i) + " has features for another number of tokens or spans.");
     }
@@ -66,11 +66,11 @@ class SegmentMap final : public Features {
   int64_t size() const override { return static_cast<int64_t>(lengths_.size()); }
   int64_t dim() const override { return dim_; }
   int64_t parts(int64_t i) const override {
-    return segments_.count(lengths_[at(i)]) + tables(lengths_[at(i)]) * labels() * labels();
+    return segments_.count(lengths_[i]) + tables(lengths_[i]) * labels() * labels();
   }
 
   void score(int64_t i, const double* w, double* theta) const override {
-    const int64_t n = lengths_[at(i)];
+    const int64_t n = lengths_[i];
     const int64_t L = labels();
     const int64_t K = tags_.tags;
     double* scores = room(0, n * K);
@@ -86,11 +86,11 @@ class SegmentMap final : public Features {
     double* starts = room(2, n + 1);
     double* sums = room(3, n + 1);
     for (int64_t l = 0; l < L; ++l) {
-      const int32_t inside = tags_.inside[at(l)];
+      const int32_t inside = tags_.inside[l];
       sums[0] = 0;
       for (int64_t t = 0; t < n; ++t) {
         sums[t + 1] = sums[t] + (inside < 0 ? 0.0 : scores[t * K + inside]);
-        starts[n - t] = scores[t * K + tags_.first[at(l)]] - sums[t + 1];
+        starts[n - t] = scores[t * K + tags_.first[l]] - sums[t + 1];
       }
       if (settings_.start) starts[n] += w[start_at_ + l];
       if (settings_.stop) sums[n] += w[stop_at_ + l];
@@ -115,7 +115,7 @@ class SegmentMap final : public Features {
   double move(int64_t i, const double* v, double c, double* w) const override { return spread<true>(i, v, c, w); }
 
   void row(int64_t i, const double* v, Row& row) const override {
-    const int64_t n = lengths_[at(i)];
+    const int64_t n = lengths_[i];
     std::vector<std::pair<int64_t, double>> entries;
     Row of_tokens;
     tokens_->row(i, tag_values(n, v), of_tokens);
@@ -132,7 +132,7 @@ class SegmentMap final : public Features {
 
   // Every token has one tag. An output has at most one span that ends at each token, and at most n - 1 pairs.
   double radius(int64_t i) const override {
-    const int64_t n = lengths_[at(i)];
+    const int64_t n = lengths_[i];
     const double tokens = tokens_->radius(i);
     const double pairs = kept_.empty() ? 0.0 : settings_.scale * static_cast<double>(n - 1);
     double square = tokens * tokens + 2 * pairs * pairs + (settings_.start ? 2.0 : 0.0) + (settings_.stop ? 2.0 : 0.0);
@@ -146,7 +146,6 @@ class SegmentMap final : public Features {
   }
 
  private:
-  static size_t at(int64_t k) { return static_cast<size_t>(k); }
   int64_t labels() const { return segments_.labels(); }
   int64_t tables(int64_t n) const { return settings_.tied ? 1 : n - 1; }
 
@@ -154,7 +153,7 @@ class SegmentMap final : public Features {
   static double* room(int which, int64_t n) {
     thread_local std::vector<double> memory[4];
     std::vector<double>& of = memory[which];
-    if (static_cast<int64_t>(of.size()) < n) of.resize(at(n));
+    if (static_cast<int64_t>(of.size()) < n) of.resize(n);
     return of.data();
   }
 
@@ -198,7 +197,7 @@ class SegmentMap final : public Features {
   // g += c A_i' v; if measured, the change of 1/2 |g|^2.
   template <bool Measured>
   double spread(int64_t i, const double* v, double c, double* g) const {
-    const int64_t n = lengths_[at(i)];
+    const int64_t n = lengths_[i];
     double change = spread_table<Measured>(*tokens_, i, tag_values(n, v), c, g);
     each_pair(n, v, [&](int64_t weight, double value) { change += add_measured<Measured>(c * value, g[weight]); });
     if (spans_) change += spread_table<Measured>(*spans_, i, span_values(n, v), c, g + span_at_);

@@ -32,20 +32,20 @@ class SparseParts final : public Features {
     for (const int32_t a : rows_->index)
       if (a >= dim) throw InputError("a feature's index is out of range.");
     for (int64_t i = 0; i < rows_->examples(); ++i) {
-      const int64_t parts = rows_->example_begin[at(i + 1)] - rows_->example_begin[at(i)];
-      if (choice_[at(i)] < 1 || parts % choice_[at(i)] != 0)
+      const int64_t parts = rows_->example_begin[i + 1] - rows_->example_begin[i];
+      if (choice_[i] < 1 || parts % choice_[i] != 0)
         throw InputError("example " + std::to_string(i) + ": parts must come in whole groups.");
     }
   }
 
   int64_t size() const override { return rows_->examples(); }
   int64_t dim() const override { return dim_; }
-  int64_t parts(int64_t i) const override { return rows_->example_begin[at(i + 1)] - rows_->example_begin[at(i)]; }
+  int64_t parts(int64_t i) const override { return rows_->example_begin[i + 1] - rows_->example_begin[i]; }
 
   void score(int64_t i, const double* w, double* theta) const override {
     each_part(i, [&](int64_t part, int64_t first, int64_t last) {
       double sum = 0;
-      for (int64_t k = first; k < last; ++k) sum += value(k) * w[rows_->index[at(k)]];
+      for (int64_t k = first; k < last; ++k) sum += value(k) * w[rows_->index[k]];
       theta[part] = sum;
     });
   }
@@ -57,7 +57,7 @@ class SparseParts final : public Features {
     std::vector<std::pair<int64_t, double>> entries;
     each_part(i, [&](int64_t part, int64_t first, int64_t last) {
       if (v[part] == 0) return;
-      for (int64_t k = first; k < last; ++k) entries.emplace_back(rows_->index[at(k)], v[part] * value(k));
+      for (int64_t k = first; k < last; ++k) entries.emplace_back(rows_->index[k], v[part] * value(k));
     });
     merge_entries(entries, row);
   }
@@ -70,18 +70,18 @@ class SparseParts final : public Features {
     Row row;
     std::vector<std::pair<int64_t, double>> entries;
     each_part(i, [&](int64_t part, int64_t first, int64_t last) {
-      if (part % choice_[at(i)] == 0) {
+      if (part % choice_[i] == 0) {
         total += longest;
         longest = 0;
       }
       entries.clear();
-      for (int64_t k = first; k < last; ++k) entries.emplace_back(rows_->index[at(k)], value(k));
+      for (int64_t k = first; k < last; ++k) entries.emplace_back(rows_->index[k], value(k));
       merge_entries(entries, row);  // hashing may put two attributes into one
       double square = 0;
       for (const double v : row.value) square += v * v;
       longest = std::max(longest, std::sqrt(square));
     });
-    return static_cast<double>(std::max<int64_t>(repeats_.empty() ? 1 : repeats_[at(i)], 2)) * (total + longest);
+    return static_cast<double>(std::max<int64_t>(repeats_.empty() ? 1 : repeats_[i], 2)) * (total + longest);
   }
 
  private:
@@ -92,18 +92,17 @@ class SparseParts final : public Features {
     each_part(i, [&](int64_t part, int64_t first, int64_t last) {
       if (mu[part] == 0) return;
       for (int64_t k = first; k < last; ++k)
-        change += add_measured<Measured>(c * mu[part] * value(k), g[rows_->index[at(k)]]);
+        change += add_measured<Measured>(c * mu[part] * value(k), g[rows_->index[k]]);
     });
     return change;
   }
 
-  static size_t at(int64_t k) { return static_cast<size_t>(k); }
-  double value(int64_t k) const { return rows_->value.empty() ? 1.0 : rows_->value[at(k)]; }
+  double value(int64_t k) const { return rows_->value.empty() ? 1.0 : rows_->value[k]; }
   template <typename Visit>
   void each_part(int64_t i, const Visit& visit) const {
-    const int64_t begin = rows_->example_begin[at(i)];
-    const int64_t end = rows_->example_begin[at(i + 1)];
-    for (int64_t p = begin; p < end; ++p) visit(p - begin, rows_->row_begin[at(p)], rows_->row_begin[at(p + 1)]);
+    const int64_t begin = rows_->example_begin[i];
+    const int64_t end = rows_->example_begin[i + 1];
+    for (int64_t p = begin; p < end; ++p) visit(p - begin, rows_->row_begin[p], rows_->row_begin[p + 1]);
   }
 
   int64_t dim_;

@@ -40,16 +40,16 @@ class Pairs {
         !std::is_sorted(begin_.begin(), begin_.end()))
       throw InputError("the bounds of a table's rows must ascend from 0 to the number of pairs.");
     if (column_.size() > kSpanMask) throw InputError("a table keeps at most four thousand million observed pairs.");
-    span_.reserve(at(attributes_));
+    span_.reserve(attributes_);
     for (int64_t a = 0; a < attributes_; ++a) {
-      const int64_t first = begin_[at(a)];
+      const int64_t first = begin_[a];
       uint64_t bits = 0;
-      for (int64_t k = first; k < begin_[at(a + 1)]; ++k) {
-        if (column_[at(k)] >= labels || (k > first && column_[at(k)] <= column_[at(k - 1)]))
+      for (int64_t k = first; k < begin_[a + 1]; ++k) {
+        if (column_[k] >= labels || (k > first && column_[k] <= column_[k - 1]))
           throw InputError("the columns of a table's row must ascend below the number of labels.");
-        bits |= uint64_t{1} << (column_[at(k)] % kBits);
+        bits |= uint64_t{1} << (column_[k] % kBits);
       }
-      const auto count = static_cast<uint64_t>(begin_[at(a + 1)] - first);
+      const auto count = static_cast<uint64_t>(begin_[a + 1] - first);
       span_.push_back(static_cast<uint64_t>(first) << kSpanBits | (labels <= kBits ? bits : count));
     }
   }
@@ -78,8 +78,8 @@ class Pairs {
     std::vector<uint16_t> column;
     const auto row = [](const Pairs& pairs, int64_t a) {
       const bool there = a < pairs.attributes_;
-      return std::pair(pairs.column_.begin() + (there ? pairs.begin_[at(a)] : 0),
-                       pairs.column_.begin() + (there ? pairs.begin_[at(a + 1)] : 0));
+      return std::pair(pairs.column_.begin() + (there ? pairs.begin_[a] : 0),
+                       pairs.column_.begin() + (there ? pairs.begin_[a + 1] : 0));
     };
     for (int64_t a = 0; a < attributes; ++a) {
       const auto [first, last] = row(*this, a);
@@ -93,7 +93,7 @@ class Pairs {
   // Where the weights of each attribute begin, and which they are (TokenRows::span); empty unless packed.
   std::vector<uint64_t> spans(const std::vector<int32_t>& attributes) const {
     std::vector<uint64_t> spans(packed_ ? attributes.size() : 0);
-    for (size_t k = 0; k < spans.size(); ++k) spans[k] = span_[at(attributes[k])];
+    for (size_t k = 0; k < spans.size(); ++k) spans[k] = span_[attributes[k]];
     return spans;
   }
 
@@ -101,14 +101,12 @@ class Pairs {
   template <typename Visit>
   void of(int64_t attribute, const Visit& visit) const {
     if (packed_)
-      for (int64_t k = begin_[at(attribute)]; k < begin_[at(attribute + 1)]; ++k) visit(k, int64_t{column_[at(k)]});
+      for (int64_t k = begin_[attribute]; k < begin_[attribute + 1]; ++k) visit(k, int64_t{column_[k]});
     else
       for (int64_t l = 0; l < labels_; ++l) visit(attribute * labels_ + l, l);
   }
 
  private:
-  static size_t at(int64_t k) { return static_cast<size_t>(k); }
-
   int64_t attributes_;
   int64_t labels_;
   bool packed_ = false;
@@ -125,34 +123,33 @@ inline std::shared_ptr<Pairs> observed_pairs(const Tokens& tokens, int64_t attri
   if (labels > 65535)
     throw InputError("features='observed' keeps at most 65535 columns, and there are " + std::to_string(labels) +
                      ": use features='all'.");
-  const auto at = [](int64_t k) { return static_cast<size_t>(k); };
   if (static_cast<int64_t>(column_begin.size()) != tokens.tokens() + 1 || column_begin.front() != 0 ||
       column_begin.back() != static_cast<int64_t>(columns.size()) ||
       !std::is_sorted(column_begin.begin(), column_begin.end()))
     throw InputError("every token needs its list of columns.");
   for (const int32_t c : columns)
     if (c < 0 || c >= labels) throw InputError("a column is out of range.");
-  std::vector<int64_t> next(at(attributes + 1), 0);
+  std::vector<int64_t> next(attributes + 1, 0);
   for (int64_t t = 0; t < tokens.tokens(); ++t)
-    for (int64_t k = tokens.row_begin[at(t)]; k < tokens.row_begin[at(t + 1)]; ++k) {
-      if (tokens.index[at(k)] >= attributes) throw InputError("an attribute is out of range.");
-      next[at(tokens.index[at(k)] + 1)] += column_begin[at(t + 1)] - column_begin[at(t)];
+    for (int64_t k = tokens.row_begin[t]; k < tokens.row_begin[t + 1]; ++k) {
+      if (tokens.index[k] >= attributes) throw InputError("an attribute is out of range.");
+      next[tokens.index[k] + 1] += column_begin[t + 1] - column_begin[t];
     }
   std::partial_sum(next.begin(), next.end(), next.begin());
   const std::vector<int64_t> first = next;
-  std::vector<uint16_t> seen(at(first.back()));
+  std::vector<uint16_t> seen(first.back());
   for (int64_t t = 0; t < tokens.tokens(); ++t)
-    for (int64_t k = tokens.row_begin[at(t)]; k < tokens.row_begin[at(t + 1)]; ++k)
-      for (int64_t c = column_begin[at(t)]; c < column_begin[at(t + 1)]; ++c)
-        seen[at(next[at(tokens.index[at(k)])]++)] = static_cast<uint16_t>(columns[at(c)]);
+    for (int64_t k = tokens.row_begin[t]; k < tokens.row_begin[t + 1]; ++k)
+      for (int64_t c = column_begin[t]; c < column_begin[t + 1]; ++c)
+        seen[next[tokens.index[k]]++] = static_cast<uint16_t>(columns[c]);
   std::vector<int64_t> begin{0};
   std::vector<uint16_t> column;
-  std::vector<int64_t> stamp(at(labels), -1);
+  std::vector<int64_t> stamp(labels, -1);
   for (int64_t a = 0; a < attributes; ++a) {
     const auto row = static_cast<std::ptrdiff_t>(column.size());
-    for (int64_t k = first[at(a)]; k < first[at(a + 1)]; ++k) {
-      int64_t& last = stamp[at(seen[at(k)])];
-      if (last != a) column.push_back(seen[at(k)]);
+    for (int64_t k = first[a]; k < first[a + 1]; ++k) {
+      int64_t& last = stamp[seen[k]];
+      if (last != a) column.push_back(seen[k]);
       last = a;
     }
     std::sort(column.begin() + row, column.end());
@@ -216,7 +213,7 @@ class Table final : public Features {
     kept_.reserve(grams_.weight.size());
     listed_.reserve(grams_.weight.size());
     for (int64_t q = 0; q < gram_parts(); ++q) {
-      const int64_t weight = grams_.weight[at(q)];
+      const int64_t weight = grams_.weight[q];
       if (weight < -1 || weight >= grams_.count) throw InputError("a transition's weight is out of range.");
       if (weight < 0) continue;
       kept_.emplace_back(q, weight);
@@ -318,9 +315,9 @@ class Table final : public Features {
                                      const double* values, int64_t offset, double scale) {
       for (int64_t t = from; t < to; ++t, values += pairs.labels()) {
         if (std::all_of(values, values + pairs.labels(), [](double value) { return value == 0; })) continue;
-        for (int64_t k = x.row_begin[at(t)]; k < x.row_begin[at(t + 1)]; ++k) {
-          const double x_k = scale * (x.value.empty() ? 1.0 : x.value[at(k)]);
-          pairs.of(x.index[at(k)], [&](int64_t weight, int64_t l) {
+        for (int64_t k = x.row_begin[t]; k < x.row_begin[t + 1]; ++k) {
+          const double x_k = scale * (x.value.empty() ? 1.0 : x.value[k]);
+          pairs.of(x.index[k], [&](int64_t weight, int64_t l) {
             if (values[l] != 0) entries.emplace_back(offset + weight, x_k * values[l]);
           });
         }
@@ -344,9 +341,9 @@ class Table final : public Features {
   double radius(int64_t i) const override {
     const auto [first, last] = bounds(i);
     const auto squares = [](const Tokens& x, int64_t from, int64_t to) {
-      AttributeSums sums(x.row_begin[at(to)] - x.row_begin[at(from)]);
-      for (int64_t k = x.row_begin[at(from)]; k < x.row_begin[at(to)]; ++k)
-        sums.add(x.index[at(k)], x.value.empty() ? 1.0 : std::fabs(x.value[at(k)]));
+      AttributeSums sums(x.row_begin[to] - x.row_begin[from]);
+      for (int64_t k = x.row_begin[from]; k < x.row_begin[to]; ++k)
+        sums.add(x.index[k], x.value.empty() ? 1.0 : std::fabs(x.value[k]));
       return sums.squares();
     };
     double total = squares(*tokens_, first, last) + (grams_.start ? 1.0 : 0.0) + (grams_.stop ? 1.0 : 0.0);
@@ -367,8 +364,8 @@ class Table final : public Features {
     std::vector<std::pair<int64_t, double>> entries;
     for (int64_t t = bounds(i).first + first; t < bounds(i).first + last; ++t) {
       entries.clear();
-      for (int64_t k = tokens_->row_begin[at(t)]; k < tokens_->row_begin[at(t + 1)]; ++k)
-        entries.emplace_back(tokens_->index[at(k)], tokens_->value.empty() ? 1.0 : tokens_->value[at(k)]);
+      for (int64_t k = tokens_->row_begin[t]; k < tokens_->row_begin[t + 1]; ++k)
+        entries.emplace_back(tokens_->index[k], tokens_->value.empty() ? 1.0 : tokens_->value[k]);
       merge_entries(entries, row);  // hashing may put two attributes into one
       double square = 0;
       for (const double v : row.value) square += v * v;
@@ -431,7 +428,6 @@ class Table final : public Features {
     return 0;
   }
 
-  static size_t at(int64_t k) { return static_cast<size_t>(k); }
   static void check_indices(const Tokens& tokens, const Pairs& pairs) {
     for (const int32_t a : tokens.index)
       if (a >= pairs.attributes()) throw InputError("an attribute is out of the table's range.");
@@ -441,7 +437,7 @@ class Table final : public Features {
     return {x.row_begin.data(), x.index.data(), x.value.empty() ? nullptr : x.value.data(), spans.data()};
   }
   std::pair<int64_t, int64_t> bounds(int64_t i) const {
-    return {tokens_->example_begin[at(i)], tokens_->example_begin[at(i + 1)]};
+    return {tokens_->example_begin[i], tokens_->example_begin[i + 1]};
   }
   int64_t labels() const { return pairs_->labels(); }
   int64_t gram_parts() const { return static_cast<int64_t>(grams_.weight.size()); }

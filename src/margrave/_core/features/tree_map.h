@@ -121,8 +121,7 @@ class TreeMap final : public Features {
     Row row;
     std::vector<std::pair<int64_t, double>> entries;
     each_group(i, [&](const Group& group) {
-      double& of = longest[static_cast<size_t>(group.part->word * TreeTemplates::kGroups +
-                                               TreeTemplates::group_of(*group.part))];
+      double& of = longest[group.part->word * TreeTemplates::kGroups + TreeTemplates::group_of(*group.part)];
       for (int64_t part = group.first; part < group.last; ++part) {
         entries.clear();
         for (const int32_t k : group.plain) entries.emplace_back(k, 1.0);
@@ -150,7 +149,7 @@ class TreeMap final : public Features {
     structure_->tree_parts(i, tree_parts);
     each_named(*attributes_, i, tree_parts.at(static_cast<size_t>(part)), labels,
                [&](uint64_t f, bool of_label, const std::string& name) {
-                 const int32_t label = tree_parts[static_cast<size_t>(part)].label;
+                 const int32_t label = tree_parts[part].label;
                  const int64_t k = of_label ? weights_.index(f, label) : weights_.index(f);
                  if (k >= 0) found.emplace_back(name, w[k]);
                });
@@ -213,7 +212,7 @@ class TreeMap final : public Features {
     fingerprints.begin(*attributes_, i);
     const auto n = static_cast<int64_t>(parts.size());
     for (int64_t first = 0, last = 0; first < n; first = last) {
-      const TreePart& part = parts[static_cast<size_t>(first)];
+      const TreePart& part = parts[first];
       found.clear();
       labeled.clear();
       fingerprints.append(TreeTemplates::group_of(part), part, found);
@@ -221,7 +220,7 @@ class TreeMap final : public Features {
       last = first + 1;
       if (part.label >= 0) {
         fingerprints.append(TreeTemplates::kLabels, part, labeled);
-        while (last < n && same_arc(part, parts[static_cast<size_t>(last)])) ++last;
+        while (last < n && same_arc(part, parts[last])) ++last;
       }
       visit(Group{first, last, &part, plain, labeled});
     }

@@ -49,21 +49,21 @@ class Vocabulary {
     for (int64_t id = 0; id < size() + kAhead; ++id) {
       if (id < size()) {
         const std::string_view text = name(id);
-        hashes[static_cast<size_t>(id)] = hash_bytes(text.data(), text.size());
-        prefetch(hashes[static_cast<size_t>(id)]);
+        hashes[id] = hash_bytes(text.data(), text.size());
+        prefetch(hashes[id]);
       }
       if (id < kAhead) continue;
       const int64_t now = id - kAhead;
-      uint64_t& slot = slots_[locate(name(now), hashes[static_cast<size_t>(now)])];
+      uint64_t& slot = slots_[locate(name(now), hashes[now])];
       if (slot != 0) throw InputError("a vocabulary has a name twice.");
-      slot = (hashes[static_cast<size_t>(now)] & ~kIdMask) | static_cast<uint64_t>(now + 1);
+      slot = (hashes[now] & ~kIdMask) | static_cast<uint64_t>(now + 1);
     }
   }
 
   int64_t size() const { return static_cast<int64_t>(offsets_.size()) - 1; }
   std::string_view name(int64_t id) const {
-    const int64_t first = offsets_[static_cast<size_t>(id)];
-    return {bytes_.data() + first, static_cast<size_t>(offsets_[static_cast<size_t>(id) + 1] - first)};
+    const int64_t first = offsets_[id];
+    return {bytes_.data() + first, static_cast<size_t>(offsets_[id + 1] - first)};
   }
 
   void prefetch(uint64_t hash) const { __builtin_prefetch(&slots_[hash & (slots_.size() - 1)]); }
@@ -103,7 +103,7 @@ class Vocabulary {
     std::vector<int32_t> numbers(static_cast<size_t>(other.size()));
     for (int64_t k = 0; k < other.size(); ++k) {
       const std::string_view text = other.name(k);
-      numbers[static_cast<size_t>(k)] = add(text, hash_bytes(text.data(), text.size()));
+      numbers[k] = add(text, hash_bytes(text.data(), text.size()));
     }
     return numbers;
   }

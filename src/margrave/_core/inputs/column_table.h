@@ -45,9 +45,9 @@ class ColumnTable {
     if (first < 0 || last < first || last > sentences())
       throw InputError("a slice of a table must be within its sentences.");
     ColumnTable result(text_, width_);
-    const int64_t from = begin_[static_cast<size_t>(first)];
-    result.cells_.assign(row(from), row(begin_[static_cast<size_t>(last)]));
-    for (int64_t s = first; s < last; ++s) result.begin_.push_back(begin_[static_cast<size_t>(s) + 1] - from);
+    const int64_t from = begin_[first];
+    result.cells_.assign(row(from), row(begin_[last]));
+    for (int64_t s = first; s < last; ++s) result.begin_.push_back(begin_[s + 1] - from);
     return result;
   }
 

@@ -33,7 +33,7 @@ nb::typed<nb::list, nb::typed<nb::list, nb::str>> column_lists(const ColumnTable
   std::vector<nb::str> texts;
   nb::typed<nb::list, nb::typed<nb::list, nb::str>> lists;
   for (int64_t s = 0; s < table.sentences(); ++s) {
-    const int64_t first = table.begin()[static_cast<size_t>(s)], last = table.begin()[static_cast<size_t>(s) + 1];
+    const int64_t first = table.begin()[s], last = table.begin()[s + 1];
     nb::object list = nb::steal(PyList_New(last - first));
     if (!list.is_valid()) throw nb::python_error();
     for (int64_t t = first; t < last; ++t) {

@@ -111,12 +111,12 @@ inline std::string column_lines(const ColumnTable& table, const std::string& sep
   std::string text;
   text.reserve(static_cast<size_t>(table.tokens()) * 24);
   for (int64_t s = 0; s < table.sentences(); ++s) {
-    for (int64_t t = table.begin()[static_cast<size_t>(s)]; t < table.begin()[static_cast<size_t>(s) + 1]; ++t) {
+    for (int64_t t = table.begin()[s]; t < table.begin()[s + 1]; ++t) {
       for (int64_t c = 0; c < table.width(); ++c) {
         text += table.cell(t, c);
         text += separator;
       }
-      text += added.labels[static_cast<size_t>(added.number[t])];
+      text += added.labels[added.number[t]];
       if (added.probability) {
         text += separator;
         append_probability(added.probability[t], text);

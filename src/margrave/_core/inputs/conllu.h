@@ -97,11 +97,11 @@ class HeadCheck {
     walk_.assign(heads.size() + 1, 0);
     for (int64_t start = 1; start <= n; ++start) {
       int64_t word = start;
-      while (word > 0 && walk_[static_cast<size_t>(word)] == 0) {
-        walk_[static_cast<size_t>(word)] = start;
-        word = heads[static_cast<size_t>(word) - 1];
+      while (word > 0 && walk_[word] == 0) {
+        walk_[word] = start;
+        word = heads[word - 1];
       }
-      if (word > 0 && walk_[static_cast<size_t>(word)] == start) return false;
+      if (word > 0 && walk_[word] == start) return false;
     }
     return true;
   }
@@ -177,7 +177,7 @@ class Parser {
     if (words_.empty() || covered_ > static_cast<int64_t>(words_.size()) || (trees_ && !check_.good(heads_)))
       return undo(lines_before);
     for (const Row& word : words_)
-      for (const ConlluColumn& column : columns_) parsed_.table.add(column.of(word[static_cast<size_t>(column.field)]));
+      for (const ConlluColumn& column : columns_) parsed_.table.add(column.of(word[column.field]));
     for (const int64_t head : heads_) parsed_.heads.push_back(static_cast<int32_t>(head));
     parsed_.table.end_sentence();
     return true;
@@ -302,9 +302,9 @@ inline std::string conllu_lines(const ConlluText& parsed, const std::vector<Fill
     conllu::split_fields(line.text, row);
     const std::string_view head = row[conllu::kHead];
     for (const Filled& each : filled) {
-      const std::string& value = each.texts[static_cast<size_t>(each.number[line.token])];
+      const std::string& value = each.texts[each.number[line.token]];
       if (each.column.key.empty()) {
-        row[static_cast<size_t>(each.column.field)] = value;
+        row[each.column.field] = value;
       } else {
         misc = conllu::with_key(row[conllu::kMisc], each.column.key, value);
         row[conllu::kMisc] = misc;

@@ -61,7 +61,7 @@ class SegmentTemplates {
     std::string name;
     if (vocabulary && !growing.empty()) {
       each_span(begin, spans, [&](int64_t row, int64_t first, int64_t last, int64_t s, int64_t e) {
-        if (!growing[static_cast<size_t>(row)]) return;
+        if (!growing[row]) return;
         each_attribute(texts, first, last, s, e, name,
                        [&] { vocabulary->add(name, hash_bytes(name.data(), name.size())); });
       });
@@ -70,7 +70,7 @@ class SegmentTemplates {
     tokens->row_begin.reserve(static_cast<size_t>(total) + 1);
     int64_t example = 0;
     each_span(begin, spans, [&](int64_t row, int64_t first, int64_t last, int64_t s, int64_t e) {
-      while (begin[static_cast<size_t>(example)] < first) {
+      while (begin[example] < first) {
         tokens->example_begin.push_back(row);
         ++example;
       }
@@ -119,10 +119,10 @@ class SegmentTemplates {
   // Appends the texts of some tokens, joined by blanks; false if one has none.
   static bool join(const TokenTexts& texts, int64_t from, int64_t to, std::string& name) {
     for (int64_t t = from; t < to; ++t) {
-      const int32_t number = texts.numbers[static_cast<size_t>(t)];
+      const int32_t number = texts.numbers[t];
       if (number < 0) return false;
       if (t > from) name += ' ';
-      name += texts.values[static_cast<size_t>(number)];
+      name += texts.values[number];
     }
     return true;
   }
@@ -138,10 +138,10 @@ class SegmentTemplates {
         continue;
       }
       if (each.texts >= static_cast<int64_t>(texts.size())) throw InputError("a template's texts are out of range.");
-      const TokenTexts& of = texts[static_cast<size_t>(each.texts)];
+      const TokenTexts& of = texts[each.texts];
       if (each.kind == Kind::kDictionary) {
         name.clear();
-        if (!join(of, s, e, name) || !dictionaries_[static_cast<size_t>(each.phrases)].contains(name)) continue;
+        if (!join(of, s, e, name) || !dictionaries_[each.phrases].contains(name)) continue;
         name = each.name;
         visit();
         continue;

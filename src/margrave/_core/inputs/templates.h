@@ -34,7 +34,7 @@ class PairNumbers {
 
   int64_t size() const { return static_cast<int64_t>(pairs_.size()); }
   std::pair<int32_t, int32_t> pair(int32_t number) const {
-    const uint64_t both = pairs_[static_cast<size_t>(number)];
+    const uint64_t both = pairs_[number];
     return {static_cast<int32_t>(both >> 32), static_cast<int32_t>(both & 0xffffffffu)};
   }
 
@@ -97,11 +97,11 @@ class TemplateNames : public KeyedNames {
 
   int64_t kinds() const override { return static_cast<int64_t>(kinds_.size()); }
   int64_t keys(int64_t kind) const override {
-    const Kind& of = kinds_[static_cast<size_t>(kind)];
-    return of.node < 0 ? 1 : values(nodes_[static_cast<size_t>(of.node)]);
+    const Kind& of = kinds_[kind];
+    return of.node < 0 ? 1 : values(nodes_[of.node]);
   }
   void spell(int64_t kind, int32_t key, std::string& name) const override {
-    const Kind& of = kinds_[static_cast<size_t>(kind)];
+    const Kind& of = kinds_[kind];
     name += of.prefix;
     if (of.node >= 0) spell_value(of.node, key, name);
   }
@@ -163,14 +163,14 @@ class TemplateNames : public KeyedNames {
     const auto kinds = static_cast<int64_t>(kinds_.size());
     keys.assign(static_cast<size_t>(n * kinds), -1);
     for (int64_t k = 0; k < kinds; ++k) {
-      const Kind& kind = kinds_[static_cast<size_t>(k)];
+      const Kind& kind = kinds_[k];
       if (kind.node < 0) {
-        if (n > 0) keys[static_cast<size_t>((kind.prefix == "begin" ? 0 : n - 1) * kinds + k)] = 0;
+        if (n > 0) keys[(kind.prefix == "begin" ? 0 : n - 1) * kinds + k] = 0;
         continue;
       }
-      const int32_t* const values = nodes_[static_cast<size_t>(kind.node)].at;
+      const int32_t* const values = nodes_[kind.node].at;
       const int64_t first = std::max<int64_t>(0, -kind.offset), last = std::min(n, n - kind.offset);
-      for (int64_t t = first; t < last; ++t) keys[static_cast<size_t>(t * kinds + k)] = values[t + kind.offset];
+      for (int64_t t = first; t < last; ++t) keys[t * kinds + k] = values[t + kind.offset];
     }
   }
 
@@ -252,7 +252,7 @@ class TemplateNames : public KeyedNames {
   }
 
   void spell_value(int64_t k, int32_t value, std::string& name) const {
-    const Node& node = nodes_[static_cast<size_t>(k)];
+    const Node& node = nodes_[k];
     if (node.from == From::kColumn) {
       name += column_values_[node.left].name(value);
     } else if (node.from == From::kFunction) {
@@ -274,8 +274,7 @@ class TemplateNames : public KeyedNames {
         const std::string_view cell = table.cell(t, column);
         values.prefetch(hashes[t - from] = hash_bytes(cell.data(), cell.size()));
       }
-      for (int64_t t = from; t < to; ++t)
-        ids[static_cast<size_t>(t)] = values.add(table.cell(t, column), hashes[t - from]);
+      for (int64_t t = from; t < to; ++t) ids[t] = values.add(table.cell(t, column), hashes[t - from]);
     }
   }
 
@@ -289,8 +288,7 @@ class TemplateNames : public KeyedNames {
     if (node.from == From::kFunction) {
       const Function& function = functions_[node.left];
       const int32_t* const values = ids[function.column];
-      for (int64_t t = 0; t < n; ++t)
-        node.scratch[static_cast<size_t>(t)] = function.value_of[static_cast<size_t>(values[t])];
+      for (int64_t t = 0; t < n; ++t) node.scratch[t] = function.value_of[values[t]];
       return;
     }
     const int32_t* const left = nodes_[node.left].at;
@@ -302,7 +300,7 @@ class TemplateNames : public KeyedNames {
         node.pairs.prefetch(PairNumbers::joined(left[t], right[t + node.distance]));
     for (int64_t t = first; t < last; ++t)
       if (left[t] >= 0 && right[t + node.distance] >= 0)
-        node.scratch[static_cast<size_t>(t)] = node.pairs.add(PairNumbers::joined(left[t], right[t + node.distance]));
+        node.scratch[t] = node.pairs.add(PairNumbers::joined(left[t], right[t + node.distance]));
   }
 
   std::vector<Kind> kinds_;
@@ -321,12 +319,10 @@ class TemplateAttributes : public KeyedAttributes {
 
   const std::shared_ptr<KeyedNames>& names() const override { return keyed_; }
   int64_t examples() const override { return static_cast<int64_t>(begin_.size()) - 1; }
-  int64_t units(int64_t i) const override {
-    return begin_[static_cast<size_t>(i) + 1] - begin_[static_cast<size_t>(i)];
-  }
+  int64_t units(int64_t i) const override { return begin_[i + 1] - begin_[i]; }
   void keys(int64_t i, std::vector<int32_t>& keys) const override {
     std::vector<const int32_t*> at;
-    for (const std::vector<int32_t>& column : ids_) at.push_back(column.data() + begin_[static_cast<size_t>(i)]);
+    for (const std::vector<int32_t>& column : ids_) at.push_back(column.data() + begin_[i]);
     names_->evaluate(at, units(i), keys);
   }
 

@@ -115,7 +115,7 @@ class TreeTemplates {
   size_t atoms() const { return atoms_.size(); }
   int64_t tag() const { return tag_; }  // the atom of the tags, or -1
   bool is_list(size_t atom) const { return atoms_[atom].each(); }
-  const OfGroup& group(int k) const { return groups_[static_cast<size_t>(k)]; }
+  const OfGroup& group(int k) const { return groups_[k]; }
   const std::string& text(size_t k) const { return texts_[k]; }
   const std::vector<TreeTerm>& terms(size_t k) const { return terms_[k]; }
   size_t atom_of(const TreeTerm& term) const {
@@ -224,7 +224,7 @@ class TreeAttributes {
     std::string text;
     for (int64_t i = 0; i < examples(); ++i) {
       std::vector<const int32_t*> at;
-      for (const std::vector<int32_t>& column : ids) at.push_back(column.data() + begin_[static_cast<size_t>(i)]);
+      for (const std::vector<int32_t>& column : ids) at.push_back(column.data() + begin_[i]);
       templates_->names()->evaluate(at, words(i), keys);
       keys_.insert(keys_.end(), keys.begin(), keys.end());
     }
@@ -250,9 +250,7 @@ class TreeAttributes {
 
   const TreeTemplates& templates() const { return *templates_; }
   int64_t examples() const { return static_cast<int64_t>(begin_.size()) - 1; }
-  int words(int64_t i) const {
-    return static_cast<int>(begin_[static_cast<size_t>(i) + 1] - begin_[static_cast<size_t>(i)]);
-  }
+  int words(int64_t i) const { return static_cast<int>(begin_[i + 1] - begin_[i]); }
 
   // The hash of an atom's value at a place of a sentence: 0 is the root; 0 as a hash: it has no value.
   uint64_t hash(int64_t i, size_t atom, int64_t place) const {
@@ -275,7 +273,7 @@ class TreeAttributes {
     }
     const List& list = lists_[atom];
     const size_t t = token(i, place);
-    for (int64_t k = list.begin[t]; k < list.begin[t + 1]; ++k) visit(list.values[static_cast<size_t>(k)]);
+    for (int64_t k = list.begin[t]; k < list.begin[t + 1]; ++k) visit(list.values[k]);
   }
 
   // The values themselves, in the order of `each_hash`. The mutex of the names must be held.
@@ -298,9 +296,7 @@ class TreeAttributes {
     std::vector<uint64_t> values;
   };
 
-  size_t token(int64_t i, int64_t place) const {
-    return static_cast<size_t>(begin_[static_cast<size_t>(i)] + place - 1);
-  }
+  size_t token(int64_t i, int64_t place) const { return static_cast<size_t>(begin_[i] + place - 1); }
 
   void spell(int32_t key, size_t atom, std::string& text) const {
     templates_->names()->spell(static_cast<int64_t>(atom), key, text);
@@ -348,7 +344,7 @@ class Fingerprints {
     const size_t first = all.size();
     all.resize(first + width);
     uint64_t* out = all.data() + first;
-    const Tables& tables = tables_[static_cast<size_t>(group)];
+    const Tables& tables = tables_[group];
     const uint64_t* const head = tables[0].data() + static_cast<size_t>(part.head) * width;
     const uint64_t* const word = tables[1].data() + static_cast<size_t>(part.word) * width;
     const uint64_t* const way = of.ways.data() + TreeTemplates::way_row(part) * width;
@@ -387,7 +383,7 @@ class Fingerprints {
     ready_[group] = true;
     for (size_t end = 0; end < TreeTemplates::kEnds; ++end) {
       const bool needed = end < 2 || end == third_end(group);
-      std::vector<uint64_t>& table = tables_[static_cast<size_t>(group)][end];
+      std::vector<uint64_t>& table = tables_[group][end];
       table.clear();
       if (!needed) continue;
       table.reserve(static_cast<size_t>(words_ + 1) * of.single.size());
@@ -473,7 +469,7 @@ class Fingerprints {
     for (int place = 1; place <= words_; ++place) {
       const uint64_t value = attributes_->hash(example_, atom, place);
       const auto found = std::find(of.values.begin(), of.values.end(), value);
-      number[static_cast<size_t>(place)] = static_cast<size_t>(found - of.values.begin());
+      number[place] = static_cast<size_t>(found - of.values.begin());
       if (found == of.values.end()) of.values.push_back(value);
     }
     of.blocks = (of.values.size() + 63) / 64;

@@ -39,7 +39,7 @@ struct LossFamily {
   }
 
   // The sample weight of example i, and C_i = C times that.
-  double factor(int64_t i) const { return sample_weight ? (*sample_weight)[static_cast<size_t>(i)] : 1.0; }
+  double factor(int64_t i) const { return sample_weight ? (*sample_weight)[i] : 1.0; }
   double weight(int64_t i) const { return C * factor(i); }
 
   // Whether the zero-one cost has to be handled outside the parts: for a single part an output it is the cost of parts.

@@ -38,8 +38,7 @@ inline constexpr int64_t kWorkOfThread = 20'000;
 // balance better, but each costs one addition of a whole gradient. Shared parts do not count as work.
 inline Partition partition(const Problem& problem, int64_t shared = 0) {
   std::vector<int64_t> work(static_cast<size_t>(problem.size()) + 1, 0);
-  for (int64_t i = 0; i < problem.size(); ++i)
-    work[static_cast<size_t>(i) + 1] = work[static_cast<size_t>(i)] + problem.parts(i) - shared + 1;
+  for (int64_t i = 0; i < problem.size(); ++i) work[i + 1] = work[i] + problem.parts(i) - shared + 1;
   const int64_t wanted = std::clamp<int64_t>(work.back() / (2 * problem.dim() + 1), 8, 64);
   const int64_t blocks = std::clamp<int64_t>(wanted, 1, std::max<int64_t>(problem.size(), 1));
   std::vector<int64_t> bounds{0};
@@ -60,7 +59,7 @@ void for_blocks_of_examples(const Partition& blocks, int threads, const Poll& po
   std::vector<Worker> workers(static_cast<size_t>(threads));
   const auto work = [&](int64_t block, int thread) {
     const auto b = static_cast<size_t>(block);
-    visit(blocks.bounds[b], blocks.bounds[b + 1], thread, workers[static_cast<size_t>(thread)]);
+    visit(blocks.bounds[b], blocks.bounds[b + 1], thread, workers[thread]);
     finish(block, thread);
     if (thread == 0) poll();
   };
@@ -148,14 +147,14 @@ void sum_over_blocks(const Partition& blocks, int64_t dim, int threads, const Po
   std::vector<std::vector<double>> sums(static_cast<size_t>(std::max(threads, 1)));
   Turnstile turnstile;
   const auto visit_block = [&](int64_t first, int64_t last, int thread, Worker& worker) {
-    std::vector<double>& sum = sums[static_cast<size_t>(thread)];
+    std::vector<double>& sum = sums[thread];
     if (total && sum.empty()) sum.resize(static_cast<size_t>(dim));
     visit(first, last, worker, total ? sum.data() : nullptr);
   };
   const auto add = [&](int64_t block, int thread) {
     if (!total) return;
     turnstile.pass(block, [&] {
-      std::vector<double>& sum = sums[static_cast<size_t>(thread)];
+      std::vector<double>& sum = sums[thread];
       for (size_t k = 0; k < sum.size(); ++k) total[k] += sum[k];
       std::fill(sum.begin(), sum.end(), 0.0);
     });
@@ -296,7 +295,7 @@ class Scores {
   }
 
  private:
-  const double* given(int64_t i) const { return theta_ + begin_[static_cast<size_t>(i)]; }
+  const double* given(int64_t i) const { return theta_ + begin_[i]; }
 
   const Problem& problem_;
   const double* w_ = nullptr;
@@ -311,13 +310,13 @@ inline std::vector<Output> argmax_all(const Problem& problem, const Scores& scor
   if (together && together->argmax_is_faster() && problem.size() >= together->max_lanes()) {
     for_lanes(problem, *together, threads, poll, kLargestScore, [&](std::vector<Lane>& lanes, Scratch& scratch) {
       together->argmax(lanes, scratch);
-      for (Lane& lane : lanes) outputs[static_cast<size_t>(lane.example)] = lane.y;
+      for (Lane& lane : lanes) outputs[lane.example] = lane.y;
     });
     return outputs;
   }
   for_examples(problem, threads, poll, [&](int64_t i, int, Worker& worker) {
     scores.infer(i, {}, nullptr, worker);
-    outputs[static_cast<size_t>(i)] = worker.answer.y;
+    outputs[i] = worker.answer.y;
   });
   return outputs;
 }
@@ -329,7 +328,7 @@ inline void marginals_all(const Problem& problem, const Scores& scores, double b
   question.kind = Question::Kind::kLogsum;
   question.beta = beta;
   for_examples(problem, threads, poll, [&](int64_t i, int, Worker& worker) {
-    scores.infer(i, question, mu + begin[static_cast<size_t>(i)], worker);
+    scores.infer(i, question, mu + begin[i], worker);
     if (worker.answer.has_mixture)
       throw InputError("this problem knows the expected features of its outputs, and no marginals of parts.");
     log_z[i] = worker.answer.value;
@@ -344,7 +343,7 @@ inline std::vector<std::vector<ScoredOutput>> kbest_all(const Problem& problem, 
   if (together && together->kbest_is_faster()) {
     for_lanes(problem, *together, threads, poll, kLargestScore, [&](std::vector<Lane>& lanes, Scratch& scratch) {
       together->kbest(lanes, k, scratch);
-      for (Lane& lane : lanes) outputs[static_cast<size_t>(lane.example)] = std::move(lane.best);
+      for (Lane& lane : lanes) outputs[lane.example] = std::move(lane.best);
     });
     return outputs;
   }
@@ -353,7 +352,7 @@ inline std::vector<std::vector<ScoredOutput>> kbest_all(const Problem& problem, 
   question.k = k;
   for_examples(problem, threads, poll, [&](int64_t i, int, Worker& worker) {
     scores.infer(i, question, nullptr, worker);
-    outputs[static_cast<size_t>(i)] = std::move(worker.answer.ys);
+    outputs[i] = std::move(worker.answer.ys);
     worker.answer.ys.clear();
   });
   return outputs;
@@ -376,14 +375,14 @@ inline std::vector<std::vector<Output>> sample_all(const Problem& problem, const
         randoms.push_back(Random::of_example(seed, lane.example));
       }
       together->sample(lanes, randoms, scratch);
-      for (Lane& lane : lanes) outputs[static_cast<size_t>(lane.example)] = std::move(lane.samples);
+      for (Lane& lane : lanes) outputs[lane.example] = std::move(lane.samples);
     });
     return outputs;
   }
   for_examples(problem, threads, poll, [&](int64_t i, int, Worker& worker) {
     Random random = Random::of_example(seed, i);
     scores.of(i, beta, worker.theta.data());
-    std::vector<Output>& drawn = outputs[static_cast<size_t>(i)];
+    std::vector<Output>& drawn = outputs[i];
     drawn.resize(static_cast<size_t>(n));
     const Scratch::Frame frame(worker.scratch);
     problem.sample_many(i, worker.theta.data(), random, drawn, worker.scratch);

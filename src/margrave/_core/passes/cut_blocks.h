@@ -88,7 +88,7 @@ struct Cutting {
   GramMemory& memory;
 
   double weight(int64_t i) const { return family.weight(i); }
-  CutBlock& block(int64_t i) const { return blocks[static_cast<size_t>(i)]; }
+  CutBlock& block(int64_t i) const { return blocks[i]; }
   double cap(int64_t i) const { return rule.slack == 1 ? weight(i) : kInfinity; }
   double q(int64_t i) const { return rule.slack == 2 ? 1 / weight(i) : 0.0; }
 

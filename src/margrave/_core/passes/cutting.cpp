@@ -47,7 +47,7 @@ JointSolution solve_jointly(const In<double>& h, const In<double>& gram, const I
   for (size_t k = 0; k < n; ++k) {
     const double* row = gram.data() + k * n;
     qp.set_products(qp.add(block.data()[k], alpha.data()[k]), row);
-    sums[static_cast<size_t>(block.data()[k])] += alpha.data()[k];
+    sums[block.data()[k]] += alpha.data()[k];
     for (size_t l = 0; l < n; ++l) slopes[l] -= row[l] * alpha.data()[k];
   }
   double size = 0;
@@ -118,7 +118,7 @@ Cuts cuts_from_arrays(const Problem& p, const In<int64_t>& begin, const In<int64
                   factor.data()[k], multiplier.data()[k], idle.data()[k]};
     if (!(cut.multiplier >= 0) || !std::isfinite(cut.multiplier + cut.cost + cut.linear + cut.factor))
       throw InputError("a constraint's numbers must be finite, and its multiplier not negative.");
-    cuts.blocks[static_cast<size_t>(i)].cuts.push_back(cut);
+    cuts.blocks[i].cuts.push_back(cut);
   });
   return cuts;
 }
@@ -266,7 +266,7 @@ void bind_cutting(nb::module_& m) {
         for (int64_t k = 0; k < n; ++k) {
           check_number(block.data()[k], static_cast<int64_t>(q.size()));
           if (!(alpha.data()[k] >= 0)) throw InputError("alpha must not be negative.");
-          sums[static_cast<size_t>(block.data()[k])] += alpha.data()[k];
+          sums[block.data()[k]] += alpha.data()[k];
         }
         for (size_t i = 0; i < sums.size(); ++i) {
           if (!(q.data()[i] >= 0) || !(cap.data()[i] > 0))

@@ -129,7 +129,7 @@ class OutputCache {
       : most_(static_cast<size_t>(most)), entries_(static_cast<size_t>(examples)) {}
 
   void remember(int64_t i, const Violation& found) {
-    std::vector<Entry>& own = entries_[static_cast<size_t>(i)];
+    std::vector<Entry>& own = entries_[i];
     const auto same = [&](const Entry& entry) { return entry.y == found.y; };
     const auto known = std::find_if(own.begin(), own.end(), same);
     if (known != own.end()) {
@@ -142,10 +142,10 @@ class OutputCache {
   }
   // An output that was found before those which are kept.
   void restore(int64_t i, Entry entry) {
-    std::vector<Entry>& own = entries_[static_cast<size_t>(i)];
+    std::vector<Entry>& own = entries_[i];
     if (own.size() < most_) own.push_back(std::move(entry));
   }
-  const std::vector<Entry>& of(int64_t i) const { return entries_[static_cast<size_t>(i)]; }
+  const std::vector<Entry>& of(int64_t i) const { return entries_[i]; }
   int64_t size() const { return static_cast<int64_t>(entries_.size()); }
 
  private:

@@ -46,15 +46,14 @@ class Sharing {
       const std::vector<double> ones(static_cast<size_t>(problem.parts(s * every)), 1.0);
       problem.row(s * every, ones.data(), row);
       const std::lock_guard guard(mutex);
-      for (const int64_t k : row.index) ++touched[static_cast<size_t>(k)];
+      for (const int64_t k : row.index) ++touched[k];
     };
     if (problem.euclidean())
       for_blocks(samples, threads, sample, [] {});
     else  // every coefficient of a kernel has a part in every example's scores
       std::fill(touched.begin(), touched.end(), static_cast<int>(samples));
     for (int64_t k = 0; k < dim_; ++k) {
-      std::vector<Run>& runs =
-          tiers_[static_cast<size_t>(tier(touched[static_cast<size_t>(k)] / static_cast<double>(samples)))];
+      std::vector<Run>& runs = tiers_[tier(touched[k] / static_cast<double>(samples))];
       if (!runs.empty() && runs.back().end == k && runs.back().end - runs.back().begin < kLongest)
         ++runs.back().end;
       else
@@ -170,8 +169,7 @@ class Exchange {
                        run.end - run.begin);
     }
     void add_changes(int64_t begin, int64_t end, double* w) const {
-      for (int64_t k = begin; k < end; ++k)
-        w[k] += exchange_->share_ * (own_[static_cast<size_t>(k)] - known_[static_cast<size_t>(k)]);
+      for (int64_t k = begin; k < end; ++k) w[k] += exchange_->share_ * (own_[k] - known_[k]);
     }
 
     Exchange* exchange_ = nullptr;
@@ -181,7 +179,7 @@ class Exchange {
     int64_t exchanges_ = 0;
   };
 
-  Copy& copy(int64_t thread) { return copies_[static_cast<size_t>(thread)]; }
+  Copy& copy(int64_t thread) { return copies_[thread]; }
 
   // When all threads have ended: w is w(alpha) again.
   void finish() {
@@ -232,15 +230,14 @@ class Turns {
  public:
   Turns(const std::vector<int64_t>& order, int64_t examples) {
     std::vector<char> named(static_cast<size_t>(examples), 0);
-    const bool repeats = std::any_of(order.begin(), order.end(), [&](int64_t i) {
-      return std::exchange(named[static_cast<size_t>(i)], static_cast<char>(1)) != 0;
-    });
+    const bool repeats = std::any_of(order.begin(), order.end(),
+                                     [&](int64_t i) { return std::exchange(named[i], static_cast<char>(1)) != 0; });
     if (repeats) taken_ = std::vector<std::atomic<bool>>(static_cast<size_t>(examples));
   }
 
   class Turn {
    public:
-    Turn(Turns& turns, int64_t i) : taken_(turns.taken_.empty() ? nullptr : &turns.taken_[static_cast<size_t>(i)]) {
+    Turn(Turns& turns, int64_t i) : taken_(turns.taken_.empty() ? nullptr : &turns.taken_[i]) {
       while (taken_ && taken_->exchange(true, std::memory_order_acquire)) std::this_thread::yield();
     }
     ~Turn() {
@@ -272,7 +269,7 @@ Gains for_visits(const Ascent& ascent, const std::vector<int64_t>& order, int th
   for (const int64_t i : order) ascent.problem.check_example(i);
   const auto visits = static_cast<int64_t>(order.size());
   const auto visit_one = [&](const Ascent& own, int64_t k, AscentWorker& worker) {
-    const int64_t i = order[static_cast<size_t>(k)];
+    const int64_t i = order[k];
     if (own.weight(i) == 0) return;
     worker.make_room(own.problem.parts(i));
     visit(own, i, k, worker);
@@ -301,17 +298,17 @@ Gains for_visits(const Ascent& ascent, const std::vector<int64_t>& order, int th
     copy.begin(exchange);
     Ascent own = ascent;
     own.w = copy.w();
-    if (own.sum) own.sum = sums[static_cast<size_t>(share)].data();
+    if (own.sum) own.sum = sums[share].data();
     int64_t done = 0;
     for (; k < visits && !stopped; k = taken.fetch_add(kTaken)) {
       for (int64_t end = std::min(k + kTaken, visits); k < end && !stopped; ++k) {
-        const Turns::Turn turn(turns, order[static_cast<size_t>(k)]);
+        const Turns::Turn turn(turns, order[k]);
         visit_one(own, k, worker);
         copy.visited();
         if (thread == 0 && ++done % kPollEvery == 0) poll();
       }
     }
-    gains[static_cast<size_t>(share)] = worker.gains;
+    gains[share] = worker.gains;
   };
   const auto together = [&] {
     exchange.finish();
@@ -465,13 +462,13 @@ class StoredParts {
   StoredParts(const Problem& problem, const LossFamily& family, int threads, const Poll& poll)
       : begin_{0}, all_(static_cast<size_t>(problem.size()), 0) {
     for_examples(problem, threads, poll,
-                 [&](int64_t i, int, Worker& worker) { all_[at(i)] = needs_all(problem, family, i, worker); });
+                 [&](int64_t i, int, Worker& worker) { all_[i] = needs_all(problem, family, i, worker); });
     for (int64_t i = 0; i < problem.size(); ++i) begin_.push_back(begin_.back() + of(problem, i).size());
   }
 
   int64_t size() const { return begin_.back(); }
-  int64_t begin(int64_t i) const { return begin_[at(i)]; }
-  bool all(int64_t i) const { return all_[at(i)] != 0; }
+  int64_t begin(int64_t i) const { return begin_[i]; }
+  bool all(int64_t i) const { return all_[i] != 0; }
   WeightedParts of(const Problem& problem, int64_t i) const {
     return all(i) ? WeightedParts::all(problem.parts(i)) : problem.weighted_parts(i);
   }
@@ -495,7 +492,6 @@ class StoredParts {
     weighted.each([&](int64_t, int64_t part) { delta[part] = 0; });
     return std::any_of(delta, delta + problem.parts(i), [](double value) { return value != 0; });
   }
-  static size_t at(int64_t i) { return static_cast<size_t>(i); }
 
   std::vector<int64_t> begin_;
   std::vector<char> all_;  // whether all parts of an example are stored
@@ -540,9 +536,9 @@ inline void weights_of(const Problem& problem, const LossFamily& family, const S
   family.check(problem);
   const auto visit = [&](int64_t i, Worker& worker, double* sum) {
     const double* own = mu + stored.begin(i);
-    stored.of(problem, i).each([&](int64_t k, int64_t part) { worker.direction[static_cast<size_t>(part)] = -own[k]; });
+    stored.of(problem, i).each([&](int64_t k, int64_t part) { worker.direction[part] = -own[k]; });
     problem.gold(i, 0, worker.gold);
-    for (const int32_t part : worker.gold) worker.direction[static_cast<size_t>(part)] += 1;
+    for (const int32_t part : worker.gold) worker.direction[part] += 1;
     problem.scatter(i, worker.direction.data(), family.weight(i), sum);
   };
   sum_over_examples(problem, threads, poll, visit, w);

@@ -149,7 +149,7 @@ void bind_gibbs(nb::module_& m) {
         Output gold;
         for (int64_t i = 0; i < p.size(); ++i) {
           p.gold(i, 0, gold);
-          for (const int32_t part : gold) parts.push_back(begin[static_cast<size_t>(i)] + part);
+          for (const int32_t part : gold) parts.push_back(begin[i] + part);
         }
         return to_numpy(std::move(parts));
       },

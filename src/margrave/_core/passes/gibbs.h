@@ -297,8 +297,8 @@ void gibbs_expectations(const Problem& problem, const LossFamily& family, const 
 inline void natural_parameters(const Problem& problem, const double* mu, int threads, const Poll& poll, double* t) {
   const std::vector<int64_t> begin = part_offsets(problem);
   for_examples(problem, threads, poll, [&](int64_t i, int, Worker& worker) {
-    double* own = t + begin[static_cast<size_t>(i)];
-    problem.entropy(i, mu + begin[static_cast<size_t>(i)], own, worker.scratch);
+    double* own = t + begin[i];
+    problem.entropy(i, mu + begin[i], own, worker.scratch);
     for (int64_t k = 0; k < problem.parts(i); ++k)
       if (!std::isfinite(own[k])) own[k] = 0;
   });

@@ -24,20 +24,20 @@ class InvertedRows {
 
   void add(int64_t number, Row row) {
     for (size_t k = 0; k < row.index.size(); ++k) {
-      int32_t& list = list_[static_cast<size_t>(row.index[k])];
+      int32_t& list = list_[row.index[k]];
       if (list < 0) {
         list = static_cast<int32_t>(lists_.size());
         lists_.emplace_back();
       }
-      lists_[static_cast<size_t>(list)].push_back({number, row.value[k]});
+      lists_[list].push_back({number, row.value[k]});
     }
     entries_ += static_cast<int64_t>(row.index.size());
     if (static_cast<size_t>(number) >= rows_.size()) rows_.resize(static_cast<size_t>(number) + 1);
-    rows_[static_cast<size_t>(number)] = std::move(row);
+    rows_[number] = std::move(row);
   }
 
   void remove(int64_t number) {
-    Row& row = rows_[static_cast<size_t>(number)];
+    Row& row = rows_[number];
     const auto of_it = [&](const Entry& entry) { return entry.number == number; };
     for (const int64_t index : row.index) std::erase_if(lists_[place(index)], of_it);
     entries_ -= static_cast<int64_t>(row.index.size());
@@ -46,7 +46,7 @@ class InvertedRows {
 
   // products[l] += the inner product of vectors k and l
   void multiply(int64_t k, double* products) const {
-    const Row& row = rows_[static_cast<size_t>(k)];
+    const Row& row = rows_[k];
     for (size_t n = 0; n < row.index.size(); ++n)
       for (const Entry& entry : lists_[place(row.index[n])]) products[entry.number] += row.value[n] * entry.value;
   }
@@ -56,7 +56,7 @@ class InvertedRows {
     int64_t number;
     double value;
   };
-  size_t place(int64_t index) const { return static_cast<size_t>(list_[static_cast<size_t>(index)]); }
+  size_t place(int64_t index) const { return static_cast<size_t>(list_[index]); }
 
   std::vector<int32_t> list_;  // of each feature; -1 if no vector has had it
   std::vector<std::vector<Entry>> lists_;
@@ -153,7 +153,7 @@ class JointCuts {
       largest = std::max(largest, gap);
       for (const Cut& cut : block(i).cuts) {
         size_ = std::max({size_, cut.linear, std::fabs(cut.value)});
-        if (cut.variable >= 0) slopes_[static_cast<size_t>(cut.variable)] = slope(i, cut);
+        if (cut.variable >= 0) slopes_[cut.variable] = slope(i, cut);
       }
     }
     return task_.rule.slack == 0 ? largest : sum;
@@ -181,7 +181,7 @@ class JointCuts {
     const auto example = static_cast<int64_t>(i);
     cut.variable = qp_->add(example, cut.multiplier);
     slopes_.resize(static_cast<size_t>(qp_->slots()));
-    slopes_[static_cast<size_t>(cut.variable)] = slope(i, cut);
+    slopes_[cut.variable] = slope(i, cut);
     const int64_t parts = task_.problem.parts(example);
     worker.make_room(parts);
     double* counts = worker.direction.data();
@@ -212,8 +212,7 @@ class JointCuts {
       task_.problem.gold(example, 0, worker.gold);
       const double of_gold = score_of(worker.theta.data(), worker.gold);
       for (const Cut& cut : block(i).cuts)
-        if (cut.variable >= 0)
-          products_[static_cast<size_t>(cut.variable)] = cut.factor * (of_gold - score_of(worker.theta.data(), cut.y));
+        if (cut.variable >= 0) products_[cut.variable] = cut.factor * (of_gold - score_of(worker.theta.data(), cut.y));
     }
   }
 

@@ -62,8 +62,7 @@ void check_sites(const In<int64_t>& sites, const In<int32_t>& first, const In<in
   expect_size(last, static_cast<int64_t>(first.size()), "last");
   for (size_t r = 0; r < first.size(); ++r) {
     const int64_t from = first.data()[r], to = last.data()[r];
-    if (from < 0 || to < from || to >= sites.data()[n] ||
-        owner[static_cast<size_t>(from)] != owner[static_cast<size_t>(to)])
+    if (from < 0 || to < from || to >= sites.data()[n] || owner[from] != owner[to])
       throw InputError("a constraint belongs to no example.");
   }
 }

@@ -65,7 +65,7 @@ inline std::vector<int64_t> lp_sites(const Problem& problem, const LossFamily& f
     if (!family.zero_one && problem.sites(i) > 1 && problem.gold(i, 0, good) == 1) {
       delta.resize(static_cast<size_t>(problem.parts(i)));
       double paid = problem.cost(i, delta.data());
-      for (const int32_t part : good) paid += delta[static_cast<size_t>(part)];
+      for (const int32_t part : good) paid += delta[part];
       if (paid == 0) sites = problem.sites(i);
     }
     begin.push_back(begin.back() + sites);
@@ -89,7 +89,7 @@ class LPConstraints {
     std::vector<std::vector<double>> rooms(static_cast<size_t>(threads));
     const auto visit = [&](int64_t i, int thread, Worker& worker) {
       const std::vector<Output> good = good_outputs(i);
-      int32_t* own = closest + begin_[static_cast<size_t>(i)];
+      int32_t* own = closest + begin_[i];
       if (rule_.metric) {
         const auto is_good = [&](int32_t part) {
           return std::any_of(good.begin(), good.end(), [&](const Output& y) { return y[0] == part; });
@@ -98,7 +98,7 @@ class LPConstraints {
           own[part] = good.size() == 1 || is_good(part) ? 0 : static_cast<int32_t>(nearest(i, good, {part}));
         return;
       }
-      std::vector<double>& room = rooms[static_cast<size_t>(thread)];
+      std::vector<double>& room = rooms[thread];
       room.resize(static_cast<size_t>(problem_.dim()));
       closest_by_features(i, good, room.data(), worker, own);
     };
@@ -132,7 +132,7 @@ class LPConstraints {
     std::vector<Output> good(1);
     const int64_t n = problem_.gold(i, 0, good[0]);
     good.resize(static_cast<size_t>(n));
-    for (int64_t k = 1; k < n; ++k) problem_.gold(i, k, good[static_cast<size_t>(k)]);
+    for (int64_t k = 1; k < n; ++k) problem_.gold(i, k, good[k]);
     return good;
   }
 
@@ -169,7 +169,7 @@ class LPConstraints {
     const double constant = augment(i, theta, delta, v);
     problem_.clamp(i, v);
     for (const Output& y : good) v[y[0]] = -kInfinity;
-    const int32_t* closest = rule_.closest ? closest_ + begin_[static_cast<size_t>(i)] : nullptr;
+    const int32_t* closest = rule_.closest ? closest_ + begin_[i] : nullptr;
     const size_t least = worst(good, theta);
     LPViolation most;
     size_t paired = least;
@@ -343,7 +343,7 @@ inline LPRound lp_round(const LPConstraints& constraints, const double* w, const
   const auto visit = [&](int64_t i, int, Worker& worker) {
     const bool split = sites[i + 1] - sites[i] > 1;
     LPViolation most = constraints.most_violated(i, w, known.slack[i] + epsilon, split, worker);
-    round.slack[static_cast<size_t>(i)] = std::max(0.0, most.whole.value);
+    round.slack[i] = std::max(0.0, most.whole.value);
     const double share = epsilon / static_cast<double>(std::max<size_t>(most.changes.size(), 1));
     std::vector<double> best;
     for (LPConstraint& change : most.changes) {
@@ -351,7 +351,7 @@ inline LPRound lp_round(const LPConstraints& constraints, const double* w, const
       change.last += sites[i];
       // If all known ones ask for less than all of these, those within the sites of one of them ask for less than it.
       if (split && !(change.value > known.packing.most(known.value, change.first, change.last, best) + share)) continue;
-      Found& other = found[static_cast<size_t>(i)].emplace_back();
+      Found& other = found[i].emplace_back();
       difference(most.good, change.wrong, problem.parts(i), worker.direction.data());
       problem.row(i, worker.direction.data(), other.row);
       other.constraint = std::move(change);

@@ -112,7 +112,7 @@ inline void mira_visit(const Ascent& ascent, MiraPass& pass, MiraUpdate kind, in
   if (pass.spent) pass.spent[i] = eta < C ? pass.spent[i] + eta : ascent.weight(i);
   const double smooth = family.beta < kInfinity ? own.entropy / family.beta : 0.0;
   const double cost = family.gamma > 0 ? family.gamma * own.cost : 0.0;
-  pass.dual[static_cast<size_t>(k)] = eta * (cost + smooth);
+  pass.dual[k] = eta * (cost + smooth);
 }
 
 // The optimum of Eq. 11, min 1/2 |w - w_t|^2 + C L_i(w), as a change of the weights in terms of the parts of the
@@ -502,7 +502,7 @@ inline void mira_visit_exact(const Ascent& ascent, MiraPass& pass, int64_t i, in
                              : ExactHinge(ascent, i, worker).solve(s.data(), pass.inferences);
   if (!step.solved) ++pass.unsolved;
   ascent.problem.scatter(i, s.data(), static_cast<double>(pass.step(k)), ascent.sum);
-  pass.dual[static_cast<size_t>(k)] = step.value;
+  pass.dual[k] = step.value;
 }
 
 inline void mira_pass(const Ascent& ascent, MiraPass& pass, MiraUpdate kind, const std::vector<int64_t>& order,
@@ -584,7 +584,7 @@ inline void kbest_mira_visit(const Ascent& ascent, MiraPass& pass, int64_t most,
   }
   problem.scatter(i, total, 1.0, ascent.w);
   problem.scatter(i, total, static_cast<double>(t), ascent.sum);
-  pass.dual[static_cast<size_t>(k)] = dual;
+  pass.dual[k] = dual;
 }
 
 inline void kbest_mira_pass(const Ascent& ascent, MiraPass& pass, int64_t most, const std::vector<int64_t>& order,

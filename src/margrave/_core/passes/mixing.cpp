@@ -37,7 +37,7 @@ Blocks blocks_from_arrays(const Problem& p, const In<int64_t>& begin, const In<i
   for_outputs(p, begin, part_begin, parts, [&](int64_t i, int64_t k, Output y) {
     if (!(alpha.data()[k] >= 0) || !std::isfinite(alpha.data()[k] + cost.data()[k]))
       throw InputError("masses and costs must be finite, and masses not negative.");
-    blocks[static_cast<size_t>(i)].atoms.push_back({std::move(y), cost.data()[k], alpha.data()[k], 0.0});
+    blocks[i].atoms.push_back({std::move(y), cost.data()[k], alpha.data()[k], 0.0});
   });
   const double* values = gram.data();
   int64_t left = static_cast<int64_t>(gram.size());

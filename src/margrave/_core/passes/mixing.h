@@ -108,7 +108,7 @@ inline void mixing_pass(const Ascent& ascent, const MixingState& state, bool exa
   ascent.family.check(ascent.problem);
   const std::vector<int64_t> begin = part_offsets(ascent.problem);
   ascend(ascent, order, threads, poll, [&](const Ascent& own, int64_t i, int64_t, AscentWorker& worker) {
-    mixing_visit(own, state, exact_entropy, i, state.mu + begin[static_cast<size_t>(i)], worker);
+    mixing_visit(own, state, exact_entropy, i, state.mu + begin[i], worker);
   });
 }
 
@@ -260,14 +260,14 @@ class Blocks {
       problem.gold(i, 0, gold);
       std::sort(gold.begin(), gold.end());
       worker.make_room(problem.parts(i));
-      pairwise::add(problem, i, {std::move(gold), 0.0, 1.0, 0.0}, blocks_[static_cast<size_t>(i)], worker);
+      pairwise::add(problem, i, {std::move(gold), 0.0, 1.0, 0.0}, blocks_[i], worker);
     }
   }
   explicit Blocks(std::vector<Block> blocks) : blocks_(std::move(blocks)) {}
 
   int64_t size() const { return static_cast<int64_t>(blocks_.size()); }
-  Block& operator[](int64_t i) { return blocks_[static_cast<size_t>(i)]; }
-  const Block& operator[](int64_t i) const { return blocks_[static_cast<size_t>(i)]; }
+  Block& operator[](int64_t i) { return blocks_[i]; }
+  const Block& operator[](int64_t i) const { return blocks_[i]; }
 
  private:
   std::vector<Block> blocks_;
@@ -402,7 +402,7 @@ inline int64_t smo_pass(const Ascent& ascent, const MixingState& state, const st
   const std::vector<int64_t> begin = part_offsets(problem);
   std::atomic<int64_t> inferences{0};
   ascend(ascent, order, threads, poll, [&](const Ascent& own, int64_t i, int64_t, AscentWorker& worker) {
-    inferences += smo_visit(own, state, i, state.mu + begin[static_cast<size_t>(i)], worker);
+    inferences += smo_visit(own, state, i, state.mu + begin[i], worker);
   });
   return inferences;
 }

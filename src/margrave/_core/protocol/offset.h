@@ -46,7 +46,7 @@ class OffsetProblem final : public ForwardingProblem {
     for (size_t k = 0; k < n; ++k) delta[k] += theta[k];
     Output y;
     whole().gold(i, 0, y);
-    for (const int32_t part : y) c0 -= theta[static_cast<size_t>(part)];
+    for (const int32_t part : y) c0 -= theta[part];
     return c0;
   }
 

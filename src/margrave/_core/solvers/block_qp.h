@@ -29,7 +29,7 @@ class BlockQP {
     const auto variables = static_cast<size_t>(n_ + bounded_);
     a_.assign(variables, 0.0);
     double sum = 0;
-    for (int64_t k = 0; k < n_; ++k) sum += a_[at(k)] = std::max(a[at(k)], 0.0);
+    for (int64_t k = 0; k < n_; ++k) sum += a_[k] = std::max(a[k], 0.0);
     if (bounded_ && sum > cap_) {
       for (double& x : a_) x *= cap_ / sum;
       sum = cap_;
@@ -47,7 +47,7 @@ class BlockQP {
       if (same > 2 * n_ + 20 && left <= kRounding * scale()) break;  // as good as numbers get
       if (!newton(ends)) exchange(ends);
     }
-    for (int64_t k = 0; k < n_; ++k) a[at(k)] = a_[at(k)];
+    for (int64_t k = 0; k < n_; ++k) a[k] = a_[k];
     return left;
   }
 
@@ -63,10 +63,9 @@ class BlockQP {
   static constexpr double kRidge = 1e-14;   // of the largest bend: keeps the Newton system regular
   static constexpr double kLargest = 1e22;  // of a variable without a cap: the problem has no bound
 
-  static size_t at(int64_t k) { return static_cast<size_t>(k); }
   double entry(size_t a, size_t b) const {
     if (static_cast<int64_t>(a) == n_ || static_cast<int64_t>(b) == n_) return 0;
-    return gram_[a * at(n_) + b] + q_;
+    return gram_[a * static_cast<size_t>(n_) + b] + q_;
   }
   double scale() const {
     double largest = 1e-300;
@@ -77,17 +76,17 @@ class BlockQP {
 
   void slopes() {
     slope_.assign(a_.size(), 0.0);
-    for (int64_t k = 0; k < n_; ++k) slope_[at(k)] = h_[k];
+    for (int64_t k = 0; k < n_; ++k) slope_[k] = h_[k];
     double sum = 0;
     for (int64_t b = 0; b < n_; ++b) {
-      const double mass = a_[at(b)];
+      const double mass = a_[b];
       if (mass == 0) continue;
       sum += mass;
       const double* row = gram_ + b * n_;
-      for (int64_t k = 0; k < n_; ++k) slope_[at(k)] -= row[k] * mass;
+      for (int64_t k = 0; k < n_; ++k) slope_[k] -= row[k] * mass;
     }
     if (q_ != 0)
-      for (int64_t k = 0; k < n_; ++k) slope_[at(k)] -= q_ * sum;
+      for (int64_t k = 0; k < n_; ++k) slope_[k] -= q_ * sum;
   }
 
   Ends find_ends() const {

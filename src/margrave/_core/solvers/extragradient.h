@@ -60,7 +60,7 @@ struct ExtragradientResult {
 // One number a block, and their sum in order.
 class BlockSum {
  public:
-  double& operator[](int64_t block) { return of_[static_cast<size_t>(block)]; }
+  double& operator[](int64_t block) { return of_[block]; }
   double sum() const {
     double total = 0;
     for (const double value : of_) total += value;
@@ -129,25 +129,22 @@ class Extragradient {
   }
   double row_dot(int64_t r, const std::vector<double>& w) const {
     double sum = 0;
-    for (int64_t k = lp_.begin[r]; k < lp_.begin[r + 1]; ++k)
-      sum += lp_.value[k] * w[static_cast<size_t>(lp_.column[k])];
+    for (int64_t k = lp_.begin[r]; k < lp_.begin[r + 1]; ++k) sum += lp_.value[k] * w[lp_.column[k]];
     return sum;
   }
   double column_dot(int64_t j, const std::vector<double>& lambda) const {
     double sum = 0;
-    for (int64_t k = column_begin_[static_cast<size_t>(j)]; k < column_begin_[static_cast<size_t>(j) + 1]; ++k)
-      sum += column_value_[static_cast<size_t>(k)] * lambda[static_cast<size_t>(column_row_[static_cast<size_t>(k)])];
+    for (int64_t k = column_begin_[j]; k < column_begin_[j + 1]; ++k) sum += column_value_[k] * lambda[column_row_[k]];
     return sum;
   }
   double site_sum(int64_t site, const std::vector<double>& lambda) const {
     double sum = 0;
-    for (int64_t k = site_begin_[static_cast<size_t>(site)]; k < site_begin_[static_cast<size_t>(site) + 1]; ++k)
-      sum += lambda[static_cast<size_t>(site_row_[static_cast<size_t>(k)])];
+    for (int64_t k = site_begin_[site]; k < site_begin_[site + 1]; ++k) sum += lambda[site_row_[k]];
     return sum;
   }
   double xi_of_row(int64_t r, const Point& at) const {
-    double sum = at.xi[static_cast<size_t>(lp_.first[r])];
-    for (int32_t site = lp_.first[r] + 1; site <= lp_.last[r]; ++site) sum += at.xi[static_cast<size_t>(site)];
+    double sum = at.xi[lp_.first[r]];
+    for (int32_t site = lp_.first[r] + 1; site <= lp_.last[r]; ++site) sum += at.xi[site];
     return sum;
   }
 
@@ -181,7 +178,7 @@ inline void Extragradient::transpose() {
   const int64_t n = lp_.begin[lp_.rows];
   for (int64_t k = 0; k < n; ++k) ++column_begin_[static_cast<size_t>(lp_.column[k]) + 1];
   for (int64_t r = 0; r < lp_.rows; ++r)
-    for (int32_t site = lp_.first[r]; site <= lp_.last[r]; ++site) ++site_begin_[static_cast<size_t>(site) + 1];
+    for (int32_t site = lp_.first[r]; site <= lp_.last[r]; ++site) ++site_begin_[site + 1];
   std::partial_sum(column_begin_.begin(), column_begin_.end(), column_begin_.begin());
   std::partial_sum(site_begin_.begin(), site_begin_.end(), site_begin_.begin());
   column_row_.resize(static_cast<size_t>(n));
@@ -190,12 +187,12 @@ inline void Extragradient::transpose() {
   std::vector<int64_t> next = column_begin_, next_of_site = site_begin_;
   for (int64_t r = 0; r < lp_.rows; ++r) {
     for (int64_t k = lp_.begin[r]; k < lp_.begin[r + 1]; ++k) {
-      const auto place = static_cast<size_t>(next[static_cast<size_t>(lp_.column[k])]++);
+      const auto place = static_cast<size_t>(next[lp_.column[k]]++);
       column_row_[place] = static_cast<int32_t>(r);
       column_value_[place] = lp_.value[k];
     }
     for (int32_t site = lp_.first[r]; site <= lp_.last[r]; ++site)
-      site_row_[static_cast<size_t>(next_of_site[static_cast<size_t>(site)]++)] = static_cast<int32_t>(r);
+      site_row_[next_of_site[site]++] = static_cast<int32_t>(r);
   }
 }
 
@@ -213,17 +210,15 @@ inline void Extragradient::choose_steps() {
     std::vector<double> unit(of_w_.size(), 1.0);  // that each feature is measured in: its mean size
     for (size_t j = 0; j < of_w_.size(); ++j) {
       double sum = 0;
-      for (int64_t k = column_begin_[j]; k < column_begin_[j + 1]; ++k)
-        sum += std::fabs(column_value_[static_cast<size_t>(k)]);
+      for (int64_t k = column_begin_[j]; k < column_begin_[j + 1]; ++k) sum += std::fabs(column_value_[k]);
       if (!(sum > 0)) continue;
       unit[j] = sum / static_cast<double>(column_begin_[j + 1] - column_begin_[j]);
       of_w_[j] = 1 / sum / unit[j];
     }
     for (int64_t r = 0; r < lp_.rows; ++r) {
       double sum = lp_.last[r] - lp_.first[r] + 1;
-      for (int64_t k = lp_.begin[r]; k < lp_.begin[r + 1]; ++k)
-        sum += std::fabs(lp_.value[k]) / unit[static_cast<size_t>(lp_.column[k])];
-      of_lambda_[static_cast<size_t>(r)] = 1 / sum;
+      for (int64_t k = lp_.begin[r]; k < lp_.begin[r + 1]; ++k) sum += std::fabs(lp_.value[k]) / unit[lp_.column[k]];
+      of_lambda_[r] = 1 / sum;
     }
     for (size_t i = 0; i < of_xi_.size(); ++i)
       of_xi_[i] = 1 / std::max(1.0, static_cast<double>(site_begin_[i + 1] - site_begin_[i]));
@@ -241,18 +236,14 @@ inline double Extragradient::spectral_norm() {
   for (int t = 0; t < kIterations; ++t) {
     BlockSum length;
     team_.all([&](int64_t block) {
-      for_part(lp_.columns, block, [&](int64_t j) {
-        z.w[static_cast<size_t>(j)] = of_w_[static_cast<size_t>(j)] * column_dot(j, z.lambda);
-      });
-      for_part(lp_.sites, block, [&](int64_t site) {
-        z.xi[static_cast<size_t>(site)] = of_xi_[static_cast<size_t>(site)] * site_sum(site, z.lambda);
-      });
+      for_part(lp_.columns, block, [&](int64_t j) { z.w[j] = of_w_[j] * column_dot(j, z.lambda); });
+      for_part(lp_.sites, block, [&](int64_t site) { z.xi[site] = of_xi_[site] * site_sum(site, z.lambda); });
     });
     team_.all([&](int64_t block) {
       double sum = 0;
       for_part(lp_.rows, block, [&](int64_t r) {
-        double& of_row = z.lambda[static_cast<size_t>(r)];
-        of_row = of_lambda_[static_cast<size_t>(r)] * (row_dot(r, z.w) + xi_of_row(r, z));
+        double& of_row = z.lambda[r];
+        of_row = of_lambda_[r] * (row_dot(r, z.w) + xi_of_row(r, z));
         sum += of_row * of_row;
       });
       length[block] = sum;
@@ -271,8 +262,8 @@ inline Extragradient::Values Extragradient::values(const Point& at) {
   team_.all([&](int64_t block) {
     double sum = 0, most = 1;
     for_part(lp_.rows, block, [&](int64_t r) {
-      short_of[static_cast<size_t>(r)] = lp_.margin[r] - row_dot(r, at.w);
-      sum += lp_.margin[r] * at.lambda[static_cast<size_t>(r)];
+      short_of[r] = lp_.margin[r] - row_dot(r, at.w);
+      sum += lp_.margin[r] * at.lambda[r];
     });
     for_part(lp_.columns, block, [&](int64_t j) {
       const double load = column_dot(j, at.lambda);
@@ -287,7 +278,7 @@ inline Extragradient::Values Extragradient::values(const Point& at) {
   });
   team_.all([&](int64_t block) {
     double sum = 0;
-    for_part(lp_.columns, block, [&](int64_t j) { sum += std::fabs(at.w[static_cast<size_t>(j)]); });
+    for_part(lp_.columns, block, [&](int64_t j) { sum += std::fabs(at.w[j]); });
     std::vector<double> best;
     for_part(lp_.examples, block, [&](int64_t i) {
       const int64_t from = lp_.first_sites[i];
@@ -342,7 +333,7 @@ inline void Extragradient::move(const Point& from, const Point& at, Point& to, b
       else
         slope_.lambda[r] = -slope;
     });
-    moves_[static_cast<size_t>(block)] = moved;
+    moves_[block] = moved;
   });
 }
 

@@ -31,7 +31,7 @@ class HullProjection {
       double extra = 0;
       if (!solve(weights_, found_, extra)) return false;
       double gain = scale * extra - of_mixture;
-      for (const int32_t k : found_) gain += weights_[static_cast<size_t>(k)];
+      for (const int32_t k : found_) gain += weights_[k];
       for (size_t k = 0; k < c.size(); ++k) gain -= weights_[k] * q[k];
       if (!outputs_.empty() &&
           (gain <= tolerance || std::find(outputs_.begin(), outputs_.end(), found_) != outputs_.end()))
@@ -62,7 +62,7 @@ class HullProjection {
     gram_.assign(m * m, 0.0);
     double lowest = 0;
     for (size_t k = 0; k < m; ++k) {
-      for (const int32_t place : outputs_[k]) h_[k] += c[static_cast<size_t>(place)];
+      for (const int32_t place : outputs_[k]) h_[k] += c[place];
       lowest = std::min(lowest, h_[k]);
       for (size_t j = 0; j <= k; ++j) gram_[k * m + j] = gram_[j * m + k] = common(outputs_[k], outputs_[j]);
     }
@@ -72,7 +72,7 @@ class HullProjection {
     double of_mixture = 0;
     for (size_t k = m; k-- > 0;) {
       if (alpha_[k] > 0) {
-        for (const int32_t place : outputs_[k]) q[static_cast<size_t>(place)] += alpha_[k];
+        for (const int32_t place : outputs_[k]) q[place] += alpha_[k];
         of_mixture += alpha_[k] * scale * extra_[k];
       } else {
         outputs_.erase(outputs_.begin() + static_cast<ptrdiff_t>(k));

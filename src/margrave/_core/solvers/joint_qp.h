@@ -111,13 +111,13 @@ class JointQP {
   int64_t slots() const { return static_cast<int64_t>(variables_.size()); }  // and have been at once
   bool live(int64_t k) const { return at(k).block >= 0; }
   double mass(int64_t k) const { return k >= 0 ? at(k).mass : block_of(k).rest; }
-  const std::vector<int64_t>& members(int64_t i) const { return blocks_[static_cast<size_t>(i)].members; }
+  const std::vector<int64_t>& members(int64_t i) const { return blocks_[i].members; }
 
   // A new variable of a block, and its number. Its inner products follow.
   int64_t add(int64_t i, double mass) {
     const int64_t k = take_number();
     at(k) = {i, mass, -1};
-    blocks_[static_cast<size_t>(i)].members.push_back(k);
+    blocks_[i].members.push_back(k);
     ++size_;
     return k;
   }
@@ -198,11 +198,11 @@ class JointQP {
 
   // Variables have numbers; the rest of block i has -1 - i.
   static int64_t rest_of(int64_t i) { return -1 - i; }
-  Variable& at(int64_t k) { return variables_[static_cast<size_t>(k)]; }
-  const Variable& at(int64_t k) const { return variables_[static_cast<size_t>(k)]; }
+  Variable& at(int64_t k) { return variables_[k]; }
+  const Variable& at(int64_t k) const { return variables_[k]; }
   int64_t number_of_block(int64_t k) const { return k >= 0 ? at(k).block : -1 - k; }
-  Block& block_of(int64_t k) { return blocks_[static_cast<size_t>(number_of_block(k))]; }
-  const Block& block_of(int64_t k) const { return blocks_[static_cast<size_t>(number_of_block(k))]; }
+  Block& block_of(int64_t k) { return blocks_[number_of_block(k)]; }
+  const Block& block_of(int64_t k) const { return blocks_[number_of_block(k)]; }
   double& mass_of(int64_t k) { return k >= 0 ? at(k).mass : block_of(k).rest; }
   int64_t& place_of(int64_t k) { return k >= 0 ? at(k).place : block_of(k).place; }
   int64_t place(int64_t k) const { return k >= 0 ? at(k).place : block_of(k).place; }
@@ -243,7 +243,7 @@ class JointQP {
   }
   // The rest, if there is one, and the variable with the most mass otherwise.
   void choose_pivot(int64_t i) {
-    Block& block = blocks_[static_cast<size_t>(i)];
+    Block& block = blocks_[i];
     if (block.pivot == kNone) return;
     block.pivot = rest_of(i);
     block.rest = block.cap;
@@ -387,7 +387,7 @@ class JointQP {
         block.move = static_cast<int64_t>(moves_.size());
         moves_.push_back({p, 0.0});
       }
-      moves_[static_cast<size_t>(block.move)].by -= moves_[n].by;
+      moves_[block.move].by -= moves_[n].by;
     }
     for (size_t n = own; n < moves_.size(); ++n) block_of(moves_[n].variable).move = -1;
     Limit limit;

@@ -31,7 +31,7 @@ class ScreenedMaster {
     begin_.push_back(0);
     for (int64_t r = 0; r < whole.rows; ++r) {
       for (int64_t k = whole.begin[r]; k < whole.begin[r + 1]; ++k) {
-        const int32_t column = place[static_cast<size_t>(whole.column[k])];
+        const int32_t column = place[whole.column[k]];
         if (column < 0) continue;
         column_.push_back(column);
         value_.push_back(whole.value[k]);

@@ -16,8 +16,7 @@ class Packing {
     for (int64_t r = 0; r < rows; ++r) ++begin_[static_cast<size_t>(last[r]) + 1];
     for (size_t s = 0; s < static_cast<size_t>(sites); ++s) begin_[s + 1] += begin_[s];
     std::vector<int64_t> next(begin_.begin(), begin_.end() - 1);
-    for (int64_t r = 0; r < rows; ++r)
-      row_[static_cast<size_t>(next[static_cast<size_t>(last[r])]++)] = static_cast<int32_t>(r);
+    for (int64_t r = 0; r < rows; ++r) row_[next[last[r]]++] = static_cast<int32_t>(r);
   }
 
   // The largest sum of values of rows that lie within the sites from `from` to `to` and share none; best[k] is that of
@@ -27,9 +26,9 @@ class Packing {
     best.assign(1, 0.0);
     for (int64_t s = from; s <= to; ++s) {
       double most = best.back();
-      for (int64_t k = begin_[static_cast<size_t>(s)]; k < begin_[static_cast<size_t>(s) + 1]; ++k) {
-        const int32_t r = row_[static_cast<size_t>(k)];
-        if (first_[r] >= from) most = std::max(most, best[static_cast<size_t>(first_[r] - from)] + value[r]);
+      for (int64_t k = begin_[s]; k < begin_[s + 1]; ++k) {
+        const int32_t r = row_[k];
+        if (first_[r] >= from) most = std::max(most, best[first_[r] - from] + value[r]);
       }
       best.push_back(most);
     }

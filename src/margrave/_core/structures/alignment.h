@@ -25,8 +25,8 @@ struct Sequences {
   std::vector<int32_t> letters;
 
   int64_t size() const { return static_cast<int64_t>(begin.size()) - 1; }
-  int64_t length(int64_t k) const { return begin[static_cast<size_t>(k + 1)] - begin[static_cast<size_t>(k)]; }
-  const int32_t* of(int64_t k) const { return letters.data() + begin[static_cast<size_t>(k)]; }
+  int64_t length(int64_t k) const { return begin[k + 1] - begin[k]; }
+  const int32_t* of(int64_t k) const { return letters.data() + begin[k]; }
 
   void check(int64_t alphabet, const char* what) const {
     if (begin.empty() || begin.front() != 0 || begin.back() != static_cast<int64_t>(letters.size()) ||
@@ -48,8 +48,8 @@ struct Matches {
   std::vector<int32_t> pairs;
 
   bool known() const { return !begin.empty(); }
-  int64_t count(int64_t k) const { return begin[static_cast<size_t>(k + 1)] - begin[static_cast<size_t>(k)]; }
-  const int32_t* of(int64_t k) const { return pairs.data() + 2 * begin[static_cast<size_t>(k)]; }
+  int64_t count(int64_t k) const { return begin[k + 1] - begin[k]; }
+  const int32_t* of(int64_t k) const { return pairs.data() + 2 * begin[k]; }
 
   void check(int64_t examples) const {
     if (!known()) return;
@@ -109,8 +109,8 @@ class Alignments : public Structure {
   }
 
   int64_t size() const override { return static_cast<int64_t>(n_.size()); }
-  int64_t n(int64_t i) const { return n_[static_cast<size_t>(i)]; }
-  int64_t m(int64_t i) const { return m_[static_cast<size_t>(i)]; }
+  int64_t n(int64_t i) const { return n_[i]; }
+  int64_t m(int64_t i) const { return m_[i]; }
   int64_t longest(int64_t i) const { return std::max(n(i), m(i)); }
   bool has_gold() const override { return gold_.known(); }
   const Matches& gold_matches() const { return gold_; }
@@ -334,7 +334,7 @@ class AlignmentEdges final : public Alignments {
     const alignment::Scores s = layout_.scores(sequences(i), places, scratch);
     for (int64_t a = 0; a < s.n; ++a)
       for (int64_t b = 0; b < s.m; ++b) {
-        const double pair = s.pair[static_cast<size_t>(a)][b];
+        const double pair = s.pair[a][b];
         for (const double score : {pair, pair, pair, pair + s.begin(a, b), s.x_open[a], s.x_extend[a], s.y_open[b],
                                    s.y_open[b], s.y_extend[b], s.end(a, b)})
           *theta++ = score;
@@ -351,7 +351,7 @@ class AlignmentEdges final : public Alignments {
     shape.shorter = layout_.semi_global();
     for (int64_t a = 0; a < n(i); ++a)
       for (int64_t b = 0; b < m(i); ++b, mu += kEdges) {
-        q.pair[static_cast<size_t>(a)][b] += mu[0] + mu[1] + mu[2] + mu[3];
+        q.pair[a][b] += mu[0] + mu[1] + mu[2] + mu[3];
         q.x_open[a] += mu[4];
         q.x_extend[a] += mu[5];
         q.y_open[b] += mu[6] + mu[7];
@@ -426,7 +426,7 @@ class AlignmentEdges final : public Alignments {
   static constexpr int64_t kMostEdges = 50'000'000;  // of the hypergraph engine: about 50 bytes each
   static constexpr int kFirst[] = {0, 4, 6};         // the first part of each state
 
-  const Hypergraph& graph(int64_t i) const { return *graphs_[static_cast<size_t>(i)]; }
+  const Hypergraph& graph(int64_t i) const { return *graphs_[i]; }
 
   static std::shared_ptr<const Hypergraph> graph_of(int64_t n, int64_t m) {
     std::vector<int32_t> heads, tails, parts;
@@ -492,7 +492,7 @@ class HomologyStructure final : public Structure {
   int64_t size() const override { return x_.size(); }
   int64_t parts(int64_t i) const override { return shared_parts() + count(i); }
   int64_t shared_parts() const { return layout_.count(0, 0); }
-  int64_t count(int64_t i) const { return first_[at(i + 1)] - first_[at(i)]; }
+  int64_t count(int64_t i) const { return first_[i + 1] - first_[i]; }
   const PairParts& layout() const { return layout_; }
   int64_t repeats(int64_t i) const override {
     int64_t longest = x_.length(i);
@@ -547,12 +547,12 @@ class HomologyStructure final : public Structure {
 
   double logsum(int64_t i, const double* theta, double* mu, Scratch& scratch) const override {
     const int64_t shared = shared_parts();
-    std::vector<double> values(at(count(i)), -kInfinity), of_all(at(count(i) * shared), 0.0);
+    std::vector<double> values(count(i), -kInfinity), of_all(count(i) * shared, 0.0);
     double total = -kInfinity;
     for (int64_t k = 0; k < count(i); ++k) {
       double* own = of_all.data() + k * shared;
       if (is_gold(i, k)) {
-        values[at(k)] = score_of_gold(i, theta);
+        values[k] = score_of_gold(i, theta);
         Output y;
         gold(i, 0, y);
         for (const int32_t part : y)
@@ -562,15 +562,15 @@ class HomologyStructure final : public Structure {
         Scratch::Frame frame(scratch);
         const alignment::Scores scores = layout_.scores(pair(i, k), theta, scratch);
         alignment::Posteriors posteriors = layout_.posteriors(pair(i, k), own, scratch);
-        values[at(k)] = theta[shared + k] + alignment::logsum(scores, posteriors, scratch);
+        values[k] = theta[shared + k] + alignment::logsum(scores, posteriors, scratch);
         layout_.add(pair(i, k), posteriors, own);
       }
-      total = log_add(total, values[at(k)]);
+      total = log_add(total, values[k]);
     }
     std::fill_n(mu, parts(i), 0.0);
     if (total == -kInfinity) return total;
     for (int64_t k = 0; k < count(i); ++k) {
-      const double share = std::exp(values[at(k)] - total);
+      const double share = std::exp(values[k] - total);
       mu[shared + k] = share;
       if (share > 0) loops().add_scaled(of_all.data() + k * shared, share, mu, shared);
     }
@@ -598,7 +598,7 @@ class HomologyStructure final : public Structure {
     }
     std::stable_sort(ys.begin(), ys.end(),
                      [](const ScoredOutput& a, const ScoredOutput& b) { return a.value > b.value; });
-    if (static_cast<int64_t>(ys.size()) > k) ys.resize(at(k));
+    if (static_cast<int64_t>(ys.size()) > k) ys.resize(k);
   }
 
   void argmax_by_cost(int64_t i, const double* theta, const double* delta, std::vector<CostedOutput>& ys,
@@ -617,11 +617,11 @@ class HomologyStructure final : public Structure {
     const bool simple = std::all_of(costs.begin(), costs.begin() + shared_parts(), [](int64_t c) { return c == 0; });
     for (int64_t c = 0; c < count(i); ++c) {
       const double own = theta[shared_parts() + c];
-      const int64_t price = costs[at(shared_parts() + c)];
+      const int64_t price = costs[shared_parts() + c];
       if (is_gold(i, c)) {
         CostedOutput each{0, score_of_gold(i, theta), {}};
         gold(i, 0, each.y);
-        for (const int32_t part : each.y) each.cost += costs[at(part)];
+        for (const int32_t part : each.y) each.cost += costs[part];
         offer(std::move(each));
         continue;
       }
@@ -650,7 +650,7 @@ class HomologyStructure final : public Structure {
   }
 
   void sample(int64_t i, const double* theta, Random& random, Output& y, Scratch& scratch) const override {
-    std::vector<double> mu(at(parts(i)));
+    std::vector<double> mu(parts(i));
     if (logsum(i, theta, mu.data(), scratch) == -kInfinity) throw InputError("every output is forbidden.");
     const int64_t c = random.choose(mu.data() + shared_parts(), count(i));
     if (is_gold(i, c)) return gold(i, 0, y);
@@ -659,11 +659,10 @@ class HomologyStructure final : public Structure {
   }
 
  private:
-  static size_t at(int64_t k) { return static_cast<size_t>(k); }
-  int32_t good(int64_t i) const { return good_[at(i)]; }
+  int32_t good(int64_t i) const { return good_[i]; }
   bool is_gold(int64_t i, int64_t k) const { return has_gold() && good(i) == k; }
   SequencePair pair(int64_t i, int64_t k) const {
-    const int64_t c = first_[at(i)] + k;
+    const int64_t c = first_[i] + k;
     return {x_.of(i), candidates_.of(c), x_.length(i), candidates_.length(c)};
   }
   double score_of_gold(int64_t i, const double* theta) const {

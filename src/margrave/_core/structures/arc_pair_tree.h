@@ -48,7 +48,7 @@ class ArcPairTreeStructure final : public TreesOfArcs {
   }
 
   bool exact() const override { return false; }
-  int64_t parts(int64_t i) const override { return parts_[static_cast<size_t>(i)]; }
+  int64_t parts(int64_t i) const override { return parts_[i]; }
   unsigned offers() const override { return kArgmax | kLogsum; }
   InferenceStatus& status() const { return status_; }
 
@@ -129,7 +129,7 @@ class ArcPairTreeStructure final : public TreesOfArcs {
     for (size_t h = 0; h < heads; ++h) below[h].clear();
     into.assign(heads + 1, 0);
     for (int64_t a = 0; a < count; ++a) {
-      below[static_cast<size_t>(list[a].head)].push_back(static_cast<int32_t>(a));
+      below[list[a].head].push_back(static_cast<int32_t>(a));
       ++into[static_cast<size_t>(list[a].word) + 1];
     }
     for (size_t m = 1; m <= heads; ++m) into[m] += into[m - 1];
@@ -169,11 +169,11 @@ class ArcPairTreeStructure final : public TreesOfArcs {
   // The parts of a tree, given by the numbers of its arcs in the order of the words.
   void to_parts(int64_t i, const std::vector<int32_t>& tree, Output& y) const {
     std::vector<char> here(static_cast<size_t>(arcs().count(i)), 0);
-    for (const int32_t a : tree) here[static_cast<size_t>(a)] = 1;
+    for (const int32_t a : tree) here[a] = 1;
     y = tree;
     auto part = static_cast<int32_t>(arcs().count(i));
     each_pair(i, [&](int64_t a, int64_t b, const TreePart&) {
-      if (here[static_cast<size_t>(a)] && here[static_cast<size_t>(b)]) y.push_back(part);
+      if (here[a] && here[b]) y.push_back(part);
       ++part;
     });
   }

@@ -115,7 +115,7 @@ class TreesOfArcs : public TreeStructure {
     return true;
   }
 
-  bool allows(int64_t i, int64_t arc) const { return allowed_[static_cast<size_t>(arcs_.begin(i) + arc)]; }
+  bool allows(int64_t i, int64_t arc) const { return allowed_[arcs_.begin(i) + arc]; }
 
   Treebank treebank_;
   Arcs arcs_;

@@ -30,31 +30,29 @@ class CandidateStructure final : public SinglePartStructure {
   }
 
   int64_t size() const override { return static_cast<int64_t>(begin_.size()) - 1; }
-  int64_t parts(int64_t i) const override { return begin_[at(i + 1)] - begin_[at(i)]; }
+  int64_t parts(int64_t i) const override { return begin_[i + 1] - begin_[i]; }
   bool has_gold() const override { return !good_begin_.empty(); }
   int64_t gold_count(int64_t i) const override {
     if (!has_gold()) throw InputError("this problem was bound without good candidates.");
-    return good_begin_[at(i + 1)] - good_begin_[at(i)];
+    return good_begin_[i + 1] - good_begin_[i];
   }
-  void gold(int64_t i, int64_t k, Output& y) const override { y.assign(1, good_[at(good_begin_[at(i)] + k)]); }
+  void gold(int64_t i, int64_t k, Output& y) const override { y.assign(1, good_[good_begin_[i] + k]); }
   double cost(int64_t i, double* delta) const override {
     if (!cost_.empty()) {
-      std::copy(cost_.begin() + begin_[at(i)], cost_.begin() + begin_[at(i + 1)], delta);
+      std::copy(cost_.begin() + begin_[i], cost_.begin() + begin_[i + 1], delta);
       return 0;
     }
     const int64_t n = gold_count(i);
     std::fill(delta, delta + parts(i), 1.0);
-    for (int64_t k = 0; k < n; ++k) delta[good_[at(good_begin_[at(i)] + k)]] = 0;
+    for (int64_t k = 0; k < n; ++k) delta[good_[good_begin_[i] + k]] = 0;
     return 0;
   }
 
  private:
-  static size_t at(int64_t k) { return static_cast<size_t>(k); }
-
   void check_lists() const {
     if (begin_.empty() || begin_.front() != 0) throw InputError("the bounds of candidate lists must begin with 0.");
     for (int64_t i = 0; i < size(); ++i) {
-      if (begin_[at(i + 1)] <= begin_[at(i)]) throw InputError("example " + std::to_string(i) + " has no candidates.");
+      if (begin_[i + 1] <= begin_[i]) throw InputError("example " + std::to_string(i) + " has no candidates.");
       if (parts(i) > std::numeric_limits<int32_t>::max())
         throw InputError("example " + std::to_string(i) + " has too many candidates.");
     }
@@ -70,15 +68,15 @@ class CandidateStructure final : public SinglePartStructure {
     for (int64_t i = 0; i < size(); ++i) {
       const std::string example = "example " + std::to_string(i);
       for (int64_t c = cost_.empty() ? parts(i) : 0; c < parts(i); ++c)
-        if (!std::isfinite(cost_[at(begin_[at(i)] + c)]) || cost_[at(begin_[at(i)] + c)] < 0)
+        if (!std::isfinite(cost_[begin_[i] + c]) || cost_[begin_[i] + c] < 0)
           throw InputError(example + ", candidate " + std::to_string(c) + ": costs must be finite and not negative.");
       if (gold_count(i) == 0) throw InputError(example + " has no good candidate.");
-      std::vector<int32_t> good(good_.begin() + good_begin_[at(i)], good_.begin() + good_begin_[at(i + 1)]);
+      std::vector<int32_t> good(good_.begin() + good_begin_[i], good_.begin() + good_begin_[i + 1]);
       for (const int32_t c : good) {
         if (c < 0 || c >= parts(i))
           throw InputError(example + ": there is no candidate " + std::to_string(c) + " among its " +
                            std::to_string(parts(i)) + ".");
-        if (!cost_.empty() && cost_[at(begin_[at(i)] + c)] != 0)
+        if (!cost_.empty() && cost_[begin_[i] + c] != 0)
           throw InputError(example + ", candidate " + std::to_string(c) + ": a good candidate must cost 0.");
       }
       std::sort(good.begin(), good.end());

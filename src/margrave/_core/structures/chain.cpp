@@ -31,7 +31,7 @@ nb::typed<nb::list, nb::typed<nb::list, nb::any>> decode_labels(const nb::typed<
     for (int64_t t = 0; t < length; ++t) {
       const int32_t part = parts.data()[first + t];
       if (part < 0 || labels == 0) throw InputError("a part of output " + std::to_string(i) + " is not a label.");
-      PyList_SET_ITEM(sequence.ptr(), t, nb::object(names[static_cast<size_t>(part % labels)]).release().ptr());
+      PyList_SET_ITEM(sequence.ptr(), t, nb::object(names[part % labels]).release().ptr());
     }
     sequences.append(sequence);
   }
@@ -61,8 +61,7 @@ void bind_chain(nb::module_& m) {
             Output y;
             for (int64_t i = 0; i < c.size(); ++i) {
               c.gold(i, 0, y);
-              for (int64_t t = 0; t < c.length(i); ++t)
-                labels.push_back(static_cast<int32_t>(y[static_cast<size_t>(t)] - t * c.columns()));
+              for (int64_t t = 0; t < c.length(i); ++t) labels.push_back(static_cast<int32_t>(y[t] - t * c.columns()));
             }
             return to_numpy(std::move(labels));
           },

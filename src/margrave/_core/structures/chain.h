@@ -65,15 +65,15 @@ class ChainStructure final : public Structure {
   std::vector<Change> changes(int64_t i, const Output& y) const override {
     const int64_t T = data_.length(i);
     const int32_t* good = data_.gold(i);
-    const auto label = [&](int64_t t) { return static_cast<int32_t>(y[at(t)] - t * data_.labels()); };
+    const auto label = [&](int64_t t) { return static_cast<int32_t>(y[t] - t * data_.labels()); };
     std::vector<Change> result;
-    std::vector<int32_t> labels(at(T));
+    std::vector<int32_t> labels(T);
     for (int64_t t = 0; t < T; ++t) {
       if (label(t) == good[t]) continue;
       std::copy(good, good + T, labels.begin());
       int64_t after = t;  // the last wrong label
       for (int64_t u = t; u < T && u <= after + grams_.order(); ++u) {
-        labels[at(u)] = label(u);
+        labels[u] = label(u);
         if (label(u) != good[u]) after = u;
       }
       result.push_back({{}, t, std::min(after + grams_.order(), T - 1)});
@@ -94,7 +94,7 @@ class ChainStructure final : public Structure {
 
   double argmax(int64_t i, const double* theta, Output& y, Scratch& scratch) const override {
     const int64_t T = data_.length(i);
-    std::vector<int32_t> labels(at(T));
+    std::vector<int32_t> labels(T);
     double value;
     if (grams_.order() == 1) {
       double* room = scratch.take(chain_scratch(T, data_.labels()));
@@ -158,7 +158,7 @@ class ChainStructure final : public Structure {
   }
 
   void two_best(int64_t T, const double* theta, std::vector<ScoredOutput>& ys, Scratch& scratch) const {
-    std::vector<int32_t> best(at(T)), second(at(T));
+    std::vector<int32_t> best(T), second(T);
     double* room = scratch.take(chain_scratch(T, data_.labels()));
     double value_of_second = -kInfinity;
     const double value = loops().chain_viterbi(T, data_.labels(), theta, theta + T * data_.labels(), stride(),
@@ -188,7 +188,7 @@ class ChainStructure final : public Structure {
     std::vector<double> ends;
     for (const double a : alpha.back()) ends.push_back(std::exp(a - log_z));
     const auto weight = [&](int64_t t, int64_t e, int64_t source, int64_t state) {
-      return std::exp(trellis.edge(t, e) + alpha[at(t - 1)][at(source)] - alpha[at(t)][at(state)]);
+      return std::exp(trellis.edge(t, e) + alpha[t - 1][source] - alpha[t][state]);
     };
     std::vector<int32_t> labels;
     for (Output& y : ys) {
@@ -207,52 +207,52 @@ class ChainStructure final : public Structure {
     if (std::any_of(costs.begin(), costs.begin() + T * L, [](int64_t c) { return c < 0; })) return false;
     if (std::any_of(costs.begin() + T * L, costs.end(), [](int64_t c) { return c != 0; })) return false;
     int64_t most = 0;
-    for (int64_t t = 0; t < T; ++t) most += *std::max_element(&costs[at(t * L)], &costs[at(t * L)] + L);
+    for (int64_t t = 0; t < T; ++t) most += *std::max_element(&costs[t * L], &costs[t * L] + L);
     const int64_t width = (most + 1) * L;
     if (width > kMostCells / T) return false;
-    std::vector<double> value(at(T * width), -kInfinity);  // (position, cost of the prefix, last label)
-    std::vector<int32_t> from(at(T * width), -1);
-    std::vector<double> best(at(L));
-    std::vector<int32_t> label(at(L));
-    for (int64_t l = 0; l < L; ++l) value[at(costs[at(l)] * L + l)] = theta[l];
+    std::vector<double> value(T * width, -kInfinity);  // (position, cost of the prefix, last label)
+    std::vector<int32_t> from(T * width, -1);
+    std::vector<double> best(L);
+    std::vector<int32_t> label(L);
+    for (int64_t l = 0; l < L; ++l) value[costs[l] * L + l] = theta[l];
     int64_t reached = *std::max_element(&costs[0], &costs[0] + L);
     for (int64_t t = 1; t < T; ++t) {
       const double* table = theta + T * L + (tied_ ? 0 : (t - 1) * L * L);
       for (int64_t c = 0; c <= reached; ++c) {
-        const double* before = &value[at((t - 1) * width + c * L)];
+        const double* before = &value[(t - 1) * width + c * L];
         std::fill(best.begin(), best.end(), -kInfinity);
         for (int64_t k = 0; k < L; ++k) {
           if (before[k] == -kInfinity) continue;
           for (int64_t l = 0; l < L; ++l) {
             const double here = before[k] + table[k * L + l];
-            if (here > best[at(l)]) {
-              best[at(l)] = here;
-              label[at(l)] = static_cast<int32_t>(k);
+            if (here > best[l]) {
+              best[l] = here;
+              label[l] = static_cast<int32_t>(k);
             }
           }
         }
         for (int64_t l = 0; l < L; ++l) {
-          if (best[at(l)] == -kInfinity) continue;
-          const int64_t cell = t * width + (c + costs[at(t * L + l)]) * L + l;
-          value[at(cell)] = best[at(l)] + theta[t * L + l];
-          from[at(cell)] = label[at(l)];
+          if (best[l] == -kInfinity) continue;
+          const int64_t cell = t * width + (c + costs[t * L + l]) * L + l;
+          value[cell] = best[l] + theta[t * L + l];
+          from[cell] = label[l];
         }
       }
-      reached += *std::max_element(&costs[at(t * L)], &costs[at(t * L)] + L);
+      reached += *std::max_element(&costs[t * L], &costs[t * L] + L);
     }
     ys.clear();
-    std::vector<int32_t> labels(at(T));
+    std::vector<int32_t> labels(T);
     for (int64_t c = 0; c <= most; ++c) {
-      const double* ends = &value[at((T - 1) * width + c * L)];
+      const double* ends = &value[(T - 1) * width + c * L];
       const int64_t last = std::max_element(ends, ends + L) - ends;
       if (ends[last] == -kInfinity) continue;
       CostedOutput found{c, ends[last], {}};
       int64_t left = c;
       int32_t now = static_cast<int32_t>(last);
       for (int64_t t = T - 1; t >= 0; --t) {
-        labels[at(t)] = now;
-        const int32_t previous = from[at(t * width + left * L + now)];
-        left -= costs[at(t * L + now)];
+        labels[t] = now;
+        const int32_t previous = from[t * width + left * L + now];
+        left -= costs[t * L + now];
         now = previous;
       }
       to_parts(labels.data(), T, found.y);
@@ -281,11 +281,11 @@ class ChainStructure final : public Structure {
       const auto same = [](const Counted& a, const Counted& b) { return a.cost == b.cost; };
       all.erase(std::unique(all.begin(), all.end(), same), all.end());
     };
-    std::vector<std::vector<std::vector<Counted>>> best(at(T));
+    std::vector<std::vector<std::vector<Counted>>> best(T);
     for (int64_t t = 0; t < T; ++t) {
-      best[at(t)].resize(at(grams_.states(t)));
+      best[t].resize(grams_.states(t));
       for (int64_t s = 0; s < grams_.states(t); ++s) {
-        std::vector<Counted>& here = best[at(t)][at(s)];
+        std::vector<Counted>& here = best[t][s];
         trellis.incoming(t, s, [&](int64_t e) {
           const double score = trellis.edge(t, e);
           if (!(score > -kInfinity)) return;
@@ -295,7 +295,7 @@ class ChainStructure final : public Structure {
             here.push_back({paid, score, edge});
             return;
           }
-          for (const Counted& before : best[at(t - 1)][at(trellis.source(t, e))])
+          for (const Counted& before : best[t - 1][trellis.source(t, e)])
             here.push_back({before.cost + paid, before.value + score, edge});
         });
         best_by_cost(here);
@@ -303,18 +303,18 @@ class ChainStructure final : public Structure {
     }
     std::vector<Counted> ends;  // here `edge` is the last state
     for (int64_t s = 0; s < grams_.states(T - 1); ++s)
-      for (const Counted& end : best[at(T - 1)][at(s)]) ends.push_back({end.cost, end.value, static_cast<int32_t>(s)});
+      for (const Counted& end : best[T - 1][s]) ends.push_back({end.cost, end.value, static_cast<int32_t>(s)});
     best_by_cost(ends);
     ys.clear();
-    std::vector<int32_t> labels(at(T));
+    std::vector<int32_t> labels(T);
     for (const Counted& end : ends) {
       int64_t state = end.edge;
       int64_t left = end.cost;
       for (int64_t t = T - 1; t >= 0; --t) {
-        const std::vector<Counted>& here = best[at(t)][at(state)];
+        const std::vector<Counted>& here = best[t][state];
         const auto found = std::lower_bound(here.begin(), here.end(), left,
                                             [](const Counted& a, int64_t cost) { return a.cost < cost; });
-        labels[at(t)] = grams_.level(grams_.gram_length(t)).last[at(found->edge)];
+        labels[t] = grams_.level(grams_.gram_length(t)).last[found->edge];
         left -= static_cast<int64_t>(counter.edge(t, found->edge));
         if (t > 0) state = trellis.source(t, found->edge);
       }
@@ -361,7 +361,6 @@ class ChainStructure final : public Structure {
   }
 
  private:
-  static size_t at(int64_t k) { return static_cast<size_t>(k); }
   int64_t tables(int64_t length) const { return tied_ ? 1 : length - 1; }
   int64_t stride() const { return tied_ ? 0 : grams_.parts(); }
 
@@ -384,7 +383,7 @@ class ChainStructure final : public Structure {
     double* scores = memory + 2 * room;
     double* facts = scores + L * L;
     result.push_back({memory, memory + room, facts[0], facts[1], facts[2] != 0});
-    if (kept && std::memcmp(scores, transitions, sizeof(double) * at(L * L)) == 0) return result;
+    if (kept && std::memcmp(scores, transitions, sizeof(double) * static_cast<size_t>(L * L)) == 0) return result;
     loops().chain_table(L, transitions, &result[0]);
     std::copy(transitions, transitions + L * L, scores);
     facts[0] = result[0].top;
@@ -402,7 +401,7 @@ class ChainStructure final : public Structure {
     if (*top == -kInfinity) return *top;
     int64_t state = top - last;
     for (int64_t t = length - 1; t >= 0; --t) {
-      labels[t] = grams_.level(std::min(t + 1, grams_.order())).last[at(state)];
+      labels[t] = grams_.level(std::min(t + 1, grams_.order())).last[state];
       state = best.before(t, state);
     }
     return *top;
@@ -412,10 +411,10 @@ class ChainStructure final : public Structure {
   void add_posteriors(int64_t m, std::vector<double> posterior, double* parts_of_position) const {
     for (int64_t k = m; k >= 2; --k) {
       const Grams::Level& level = grams_.level(k);
-      std::vector<double> shorter(at(grams_.level(k - 1).size()), 0.0);
+      std::vector<double> shorter(grams_.level(k - 1).size(), 0.0);
       for (int64_t e = 0; e < level.size(); ++e) {
-        parts_of_position[level.part + e] += posterior[at(e)];
-        shorter[at(level.suffix[at(e)])] += posterior[at(e)];
+        parts_of_position[level.part + e] += posterior[e];
+        shorter[level.suffix[e]] += posterior[e];
       }
       posterior = std::move(shorter);
     }
@@ -432,13 +431,13 @@ class ChainStructure final : public Structure {
       return std::any_of(x.begin(), x.end(), [&](double v) { return v > 0 && v < kScaledSmallest * total; });
     };
     // exp of the grams that end at t; tied ones are made once for each length of gram
-    std::vector<std::vector<double>> memory(at(tied_ ? order + 1 : std::max<int64_t>(T, 1)));
+    std::vector<std::vector<double>> memory(tied_ ? order + 1 : std::max<int64_t>(T, 1));
     std::vector<ChainTable> tables(memory.size());
     const auto table_at = [&](int64_t t) -> const ChainTable& {
-      const size_t which = at(tied_ ? std::min(t, order) : t);
+      const size_t which = tied_ ? std::min(t, order) : t;
       if (memory[which].empty()) {
         const int64_t n = grams_.level(grams_.gram_length(t)).size();
-        memory[which].resize(at(n));
+        memory[which].resize(n);
         trellis.tuples(t, memory[which].data());
         tables[which].forward = memory[which].data();
         loops().exp_range(n, memory[which].data(), &tables[which]);
@@ -448,55 +447,54 @@ class ChainStructure final : public Structure {
     const auto last_label = [&](int64_t t) -> const std::vector<int32_t>& {
       return grams_.level(std::min(t + 1, order)).last;
     };
-    std::vector<std::vector<double>> emission(at(T), std::vector<double>(at(L)));
-    std::vector<std::vector<double>> alpha(at(T));
+    std::vector<std::vector<double>> emission(T, std::vector<double>(L));
+    std::vector<std::vector<double>> alpha(T);
     double shift = 0;
     for (int64_t t = 0; t < T; ++t) {
-      ChainTable labels{emission[at(t)].data(), nullptr, 0, 0, false};
+      ChainTable labels{emission[t].data(), nullptr, 0, 0, false};
       loops().exp_range(L, theta + t * L, &labels);
       const ChainTable* table = t > 0 ? &table_at(t) : nullptr;
       if (labels.top == -kInfinity || (table && table->top == -kInfinity)) return false;
       if (labels.range + (table ? table->range : 0.0) > kScaledRange) return false;
       shift += labels.top + (table ? table->top : 0.0);
-      std::vector<double>& now = alpha[at(t)];
-      now.assign(at(grams_.states(t)), t == 0 ? 1.0 : 0.0);
+      std::vector<double>& now = alpha[t];
+      now.assign(grams_.states(t), t == 0 ? 1.0 : 0.0);
       if (t > 0) {
         const Grams::Level& level = grams_.level(grams_.gram_length(t));
         loops().tuples_forward(grams_.states(t - 1), level.outgoing_begin.data(), level.first_target.data(),
-                               table->forward, alpha[at(t - 1)].data(), now.data());
+                               table->forward, alpha[t - 1].data(), now.data());
       }
       double total = 0;
-      for (size_t s = 0; s < now.size(); ++s) total += now[s] *= emission[at(t)][at(last_label(t)[s])];
+      for (size_t s = 0; s < now.size(); ++s) total += now[s] *= emission[t][last_label(t)[s]];
       if (!(total > kScaledSmallest) || starving(now, total)) return false;
       for (double& a : now) a /= total;
-      for (double& e : emission[at(t)]) e /= total;  // what the backward pass multiplies by
+      for (double& e : emission[t]) e /= total;  // what the backward pass multiplies by
       shift += std::log(total);
     }
     *log_z = shift;
 
     std::fill(mu, mu + parts(i), 0.0);
-    std::vector<double> beta(at(grams_.states(T - 1)), 1.0);
-    std::vector<std::vector<double>> pairs(at(order + 2));  // by length of gram: expected counts, before their weights
+    std::vector<double> beta(grams_.states(T - 1), 1.0);
+    std::vector<std::vector<double>> pairs(order + 2);  // by length of gram: expected counts, before their weights
     for (int64_t t = T - 1;; --t) {
       double total = 0;
       for (size_t s = 0; s < beta.size(); ++s) {
-        mu[t * L + last_label(t)[s]] += alpha[at(t)][s] * beta[s];
-        total += beta[s] *= emission[at(t)][at(last_label(t)[s])];
+        mu[t * L + last_label(t)[s]] += alpha[t][s] * beta[s];
+        total += beta[s] *= emission[t][last_label(t)[s]];
       }
       if (t == 0) break;
       if (starving(beta, total)) return false;
       const int64_t m = grams_.gram_length(t);
       const Grams::Level& level = grams_.level(m);
-      pairs[at(m)].resize(at(level.size()), 0.0);
-      std::vector<double> before(at(grams_.states(t - 1)));
+      pairs[m].resize(level.size(), 0.0);
+      std::vector<double> before(grams_.states(t - 1));
       loops().tuples_backward(grams_.states(t - 1), level.outgoing_begin.data(), level.first_target.data(),
-                              table_at(t).forward, beta.data(), alpha[at(t - 1)].data(), before.data(),
-                              pairs[at(m)].data());
+                              table_at(t).forward, beta.data(), alpha[t - 1].data(), before.data(), pairs[m].data());
       beta = std::move(before);
       if (!tied_ || t <= order) {  // no further position has grams of this length, or of this table
-        for (size_t e = 0; e < pairs[at(m)].size(); ++e) pairs[at(m)][e] *= table_at(t).forward[e];
-        add_posteriors(m, std::move(pairs[at(m)]), mu + T * L + (tied_ ? 0 : (t - 1) * grams_.parts()));
-        pairs[at(m)].clear();
+        for (size_t e = 0; e < pairs[m].size(); ++e) pairs[m][e] *= table_at(t).forward[e];
+        add_posteriors(m, std::move(pairs[m]), mu + T * L + (tied_ ? 0 : (t - 1) * grams_.parts()));
+        pairs[m].clear();
       }
     }
     return true;
@@ -512,22 +510,22 @@ class ChainStructure final : public Structure {
     const double log_z = Trellis::log_sum(alpha.back());
     std::fill(mu, mu + parts(i), 0.0);
     if (log_z == -kInfinity) return log_z;
-    std::vector<double> beta(at(grams_.states(T - 1)), 0.0);
+    std::vector<double> beta(grams_.states(T - 1), 0.0);
     for (int64_t t = T - 1; t >= 0; --t) {
       const int64_t m = grams_.gram_length(t);
       const Grams::Level& level = grams_.level(m);
       double* pairs = mu + T * L + (tied_ || t == 0 ? 0 : (t - 1) * grams_.parts());
-      std::vector<double> before(t > 0 ? at(grams_.states(t - 1)) : 0, -kInfinity);
-      std::vector<double> posterior(at(level.size()), 0.0);
+      std::vector<double> before(t > 0 ? static_cast<size_t>(grams_.states(t - 1)) : 0, -kInfinity);
+      std::vector<double> posterior(level.size(), 0.0);
       for (int64_t e = 0; e < level.size(); ++e) {
-        const double after = beta[at(grams_.target(m, e))];
+        const double after = beta[grams_.target(m, e)];
         const double score = trellis.edge(t, e);
         if (after == -kInfinity || score == -kInfinity) continue;
-        const double from = t > 0 ? alpha[at(t - 1)][at(trellis.source(t, e))] : 0.0;
-        posterior[at(e)] = std::exp(from + score + after - log_z);
-        mu[t * L + level.last[at(e)]] += posterior[at(e)];
+        const double from = t > 0 ? alpha[t - 1][trellis.source(t, e)] : 0.0;
+        posterior[e] = std::exp(from + score + after - log_z);
+        mu[t * L + level.last[e]] += posterior[e];
         if (t > 0) {
-          double& sum = before[at(trellis.source(t, e))];
+          double& sum = before[trellis.source(t, e)];
           sum = log_add(sum, score + after);
         }
       }
@@ -548,7 +546,7 @@ class ChainStructure final : public Structure {
     std::vector<double> theta;
     Output y;
     for (int64_t i = 0; i < size(); ++i) {
-      theta.assign(at(parts(i)), 0.0);
+      theta.assign(parts(i), 0.0);
       forbid(i, theta.data());
       const Trellis::Best best = Trellis(grams_, data_.length(i), tied_, theta.data()).viterbi();
       for (int64_t t = 0; t < data_.length(i); ++t)
@@ -561,7 +559,7 @@ class ChainStructure final : public Structure {
         throw InputError("example " + std::to_string(i) + ", " + error.what());
       }
       for (const int32_t part : y)
-        if (theta[at(part)] == -kInfinity)
+        if (theta[part] == -kInfinity)
           throw InputError("example " + std::to_string(i) + ", position " + std::to_string(position_of(i, part, y)) +
                            ": the constraints forbid its own labels.");
     }

@@ -22,23 +22,23 @@ class ChainGraph {
   static std::shared_ptr<const ChainGraph> make(const FactorGraphs& graphs, int64_t g) {
     const int64_t n = graphs.variables(g);
     if (graphs.hards(g) > 0 || graphs.factors(g) != 2 * n - 1) return nullptr;
-    std::vector<int64_t> unary(at(n), -1);
-    std::vector<std::vector<int64_t>> beside(at(n));  // the pair factors of each variable
+    std::vector<int64_t> unary(n, -1);
+    std::vector<std::vector<int64_t>> beside(n);  // the pair factors of each variable
     for (int64_t f = 0; f < graphs.factors(g); ++f) {
       const SoftFactor soft = graphs.factor(g, f);
       if (soft.form != FactorForm::kDense || soft.arity > 2) return nullptr;
       for (int64_t j = 0; j < soft.arity; ++j) {
         if (graphs.labels(g, soft.scope[j]) != graphs.labels(g, 0)) return nullptr;
-        if (soft.arity == 2) beside[at(soft.scope[j])].push_back(f);
+        if (soft.arity == 2) beside[soft.scope[j]].push_back(f);
       }
       if (soft.arity == 2) continue;
-      if (unary[at(soft.scope[0])] >= 0) return nullptr;
-      unary[at(soft.scope[0])] = f;
+      if (unary[soft.scope[0]] >= 0) return nullptr;
+      unary[soft.scope[0]] = f;
     }
     int64_t first = -1;  // an end of the path, the one with the lowest number
     for (int64_t v = n; v-- > 0;) {
-      if (unary[at(v)] < 0 || beside[at(v)].size() > 2) return nullptr;
-      if (beside[at(v)].size() < 2) first = v;
+      if (unary[v] < 0 || beside[v].size() > 2) return nullptr;
+      if (beside[v].size() < 2) first = v;
     }
     if (first < 0) return nullptr;
     return along(graphs, g, first, unary, beside);
@@ -64,13 +64,11 @@ class ChainGraph {
   }
   void rename(Output& y) const {
     if (part_.empty()) return;
-    for (int32_t& part : y) part = part_[static_cast<size_t>(part)];
+    for (int32_t& part : y) part = part_[part];
     std::sort(y.begin(), y.end());
   }
 
  private:
-  static size_t at(int64_t k) { return static_cast<size_t>(k); }
-
   static std::shared_ptr<const ChainGraph> along(const FactorGraphs& graphs, int64_t g, int64_t first,
                                                  const std::vector<int64_t>& unary,
                                                  const std::vector<std::vector<int64_t>>& beside) {
@@ -78,10 +76,10 @@ class ChainGraph {
     std::vector<int32_t> positions, pairs;
     int64_t v = first, came = -1;
     for (int64_t t = 0; t < n; ++t) {
-      const SoftFactor own = graphs.factor(g, unary[at(v)]);
+      const SoftFactor own = graphs.factor(g, unary[v]);
       for (int64_t k = 0; k < labels; ++k) positions.push_back(static_cast<int32_t>(own.first_part + k));
-      const auto next = std::find_if(beside[at(v)].begin(), beside[at(v)].end(), [&](int64_t f) { return f != came; });
-      if (next == beside[at(v)].end()) {
+      const auto next = std::find_if(beside[v].begin(), beside[v].end(), [&](int64_t f) { return f != came; });
+      if (next == beside[v].end()) {
         if (t + 1 < n) return nullptr;  // a path beside others
         break;
       }

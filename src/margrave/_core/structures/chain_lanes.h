@@ -24,7 +24,7 @@ class ChainLanes final : public LabelLanes {
              const std::vector<int64_t>& used)
       : LabelLanes(data, alone, std::move(transitions)) {
     const int64_t L = data_.labels();
-    forward_.resize(at(L * padded(L)));
+    forward_.resize(L * padded(L));
     ChainTable dense{forward_.data(), nullptr, 0, 0, false};
     loops().chain_table(L, transitions_.data(), &dense);
     table_.labels = L;
@@ -54,8 +54,8 @@ class ChainLanes final : public LabelLanes {
     const Scratch::Frame frame(scratch);
     ChainLane in[kLockStep] = {};
     const int64_t longest = enter(lanes, in);
-    std::vector<int32_t> best(at(longest * kLockStep));
-    for (size_t b = 0; b < lanes.size(); ++b) in[b].best = best.data() + at(longest) * b;
+    std::vector<int32_t> best(longest * kLockStep);
+    for (size_t b = 0; b < lanes.size(); ++b) in[b].best = best.data() + static_cast<size_t>(longest) * b;
     loops().chain_lanes_viterbi(table_, in, scratch.take(lanes_scratch(longest, data_.labels(), count_)));
     for (size_t b = 0; b < lanes.size(); ++b) {
       lanes[b].value = in[b].value;
@@ -77,8 +77,8 @@ class ChainLanes final : public LabelLanes {
   // Lists the transitions that are used or do not score 0, if they are few enough.
   void list(const std::vector<int64_t>& used) {
     const int64_t L = data_.labels();
-    listed_.assign(at(L * L), 0);
-    for (const int64_t q : used) listed_[at(q)] = kListed;
+    listed_.assign(L * L, 0);
+    for (const int64_t q : used) listed_[q] = kListed;
     for (size_t q = 0; q < listed_.size(); ++q)
       if (transitions_[q] != 0) listed_[q] = kListed;
     const auto number = std::count(listed_.begin(), listed_.end(), kListed);
@@ -86,9 +86,9 @@ class ChainLanes final : public LabelLanes {
     if (!table_.sparse) return;
     std::vector<Transition> transitions;
     for (int64_t q = 0; q < L * L; ++q)
-      if (listed_[at(q)])
+      if (listed_[q])
         transitions.push_back(
-            {static_cast<int32_t>(q / L), static_cast<int32_t>(q % L), static_cast<int32_t>(q), transitions_[at(q)]});
+            {static_cast<int32_t>(q / L), static_cast<int32_t>(q % L), static_cast<int32_t>(q), transitions_[q]});
     count_ = static_cast<int64_t>(transitions.size());
     table_.listed = listed_.data();
     table_.by_target = by_target_.make(transitions, L, table_.top, table_.constant, TransitionGroups::target_of,

@@ -47,7 +47,7 @@ class CliqueTreeStructure final : public FactorGraphStructure {
       chain->rename(y);
       return best;
     }
-    std::vector<int32_t> labeling(at(variables(i)));
+    std::vector<int32_t> labeling(variables(i));
     const double value = of(i).argmax(theta, labeling.data(), scratch);
     y.clear();
     if (value > -kInfinity) graphs().parts_of(graph_of(i), labeling.data(), y);
@@ -107,15 +107,15 @@ class CliqueTreeStructure final : public FactorGraphStructure {
  private:
   static constexpr int64_t kMostCosted = 1 << 18;  // cells of cliques: the best output by cost keeps lists for each
 
-  const ChainGraph* chain_of(int64_t i) const { return chains_[at(graph_of(i))].get(); }
-  const CliqueTree& of(int64_t i) const { return *trees_[at(graph_of(i))]; }
+  const ChainGraph* chain_of(int64_t i) const { return chains_[graph_of(i)].get(); }
+  const CliqueTree& of(int64_t i) const { return *trees_[graph_of(i)]; }
 
   // Refuses a graph whose hard and listed factors leave nothing.
   void expect_outputs(int64_t g) const {
-    const std::vector<double> zeros(at(graphs().parts(g)), 0.0);
-    std::vector<int32_t> labeling(at(graphs().variables(g)));
+    const std::vector<double> zeros(graphs().parts(g), 0.0);
+    std::vector<int32_t> labeling(graphs().variables(g));
     Scratch scratch;
-    if (trees_[at(g)]->argmax(zeros.data(), labeling.data(), scratch) == -kInfinity)
+    if (trees_[g]->argmax(zeros.data(), labeling.data(), scratch) == -kInfinity)
       throw InputError("graph " + std::to_string(g) +
                        ": its hard factors and the tuples that it lists leave no output.");
   }

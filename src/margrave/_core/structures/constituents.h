@@ -63,15 +63,14 @@ class ConstituentStructure final : public Structure {
     }
     if (!has_gold_) {
       for (int64_t i = 0; i < size() && !left_.empty(); ++i)
-        if (!has_derivation(i))
-          std::fill(left_.begin() + left_begin_[at(i)], left_.begin() + left_begin_[at(i + 1)], char{1});
+        if (!has_derivation(i)) std::fill(left_.begin() + left_begin_[i], left_.begin() + left_begin_[i + 1], char{1});
       return;
     }
     check_bounds(node_begin, static_cast<int64_t>(nodes.size()), "derivations");
     if (node_begin.size() != begin_.size()) throw InputError("there must be one derivation per sentence.");
     for (int64_t i = 0; i < size(); ++i) {
-      const Node* const first = nodes.data() + node_begin[at(i)];
-      add_gold(i, {first, nodes.data() + node_begin[at(i + 1)]});
+      const Node* const first = nodes.data() + node_begin[i];
+      add_gold(i, {first, nodes.data() + node_begin[i + 1]});
     }
   }
 
@@ -86,7 +85,7 @@ class ConstituentStructure final : public Structure {
   bool has_gold() const override { return has_gold_; }
   void gold(int64_t i, int64_t, Output& y) const override {
     if (!has_gold_) throw InputError("this problem was bound without gold trees.");
-    y = golds_[at(i)].y;
+    y = golds_[i].y;
   }
 
   // 1 for every constituent that the gold tree does not have (000, section 2).
@@ -102,7 +101,7 @@ class ConstituentStructure final : public Structure {
       right[part] = r;
       predicted[part] = p;
     });
-    of_gold = golds_[at(i)].constituents;
+    of_gold = golds_[i].constituents;
     return true;
   }
 
@@ -166,10 +165,10 @@ class ConstituentStructure final : public Structure {
     if (!any) throw InputError("every tree is forbidden.");
   }
 
-  int words(int64_t i) const { return static_cast<int>(begin_[at(i + 1)] - begin_[at(i)]); }
+  int words(int64_t i) const { return static_cast<int>(begin_[i + 1] - begin_[i]); }
   const Grammar& grammar() const { return *grammar_; }
   // By cell, whether pruning has left it; null if nothing was pruned.
-  const char* cells_left(int64_t i) const { return left_.empty() ? nullptr : left_.data() + left_begin_[at(i)]; }
+  const char* cells_left(int64_t i) const { return left_.empty() ? nullptr : left_.data() + left_begin_[i]; }
   const DerivationParts& layout(int64_t i) const { return layouts_.at(words(i)); }
 
   // The labeled spans of an output: visit(span, s, e). Returns whether it consists of several pieces.
@@ -182,7 +181,7 @@ class ConstituentStructure final : public Structure {
       if (y[k] < 0 || y[k] >= parts.size())
         throw InputError("example " + std::to_string(i) + ": there is no part " + std::to_string(y[k]) + ".");
       if (y[k] >= parts.root(0) && y[k] < parts.first_span()) {
-        const int32_t root = grammar_->roots()[at(y[k] - parts.root(0))];
+        const int32_t root = grammar_->roots()[y[k] - parts.root(0)];
         pieces = pieces || root == grammar_->piece() || root == grammar_->pieces();
       }
       if (y[k] < parts.first_span() || y[k] >= parts.first_split()) continue;
@@ -206,8 +205,7 @@ class ConstituentStructure final : public Structure {
     const Node *first, *last;
   };
 
-  static size_t at(int64_t k) { return static_cast<size_t>(k); }
-  const int32_t* terminals(int64_t i) const { return terminals_.data() + begin_[at(i)]; }
+  const int32_t* terminals(int64_t i) const { return terminals_.data() + begin_[i]; }
 
   static std::pair<int, int> ends(int n, int64_t cell) {
     int s = 0;
@@ -234,8 +232,8 @@ class ConstituentStructure final : public Structure {
     Gold gold;
     const auto add = [&](int64_t part) { gold.y.push_back(static_cast<int32_t>(part)); };
     const auto number = [&](int32_t k, size_t size) {
-      if (k < 0 || at(k) >= size) refuse();
-      return at(k);
+      if (k < 0 || static_cast<size_t>(k) >= size) refuse();
+      return static_cast<size_t>(k);
     };
     if (nodes.first == nodes.last) refuse();
     const int32_t top = g.labels()[number(nodes.first->label, g.labels().size())].top;
@@ -250,7 +248,7 @@ class ConstituentStructure final : public Structure {
       const Grammar::Label& label = g.labels()[number(node->label, g.labels().size())];
       if (node->begin != s || node->end != e || label.top != symbol || label.leaf != (e - s == 1)) refuse();
       const int64_t cell = parts.cell(s, e);
-      if (!left_.empty()) left_[at(left_begin_[at(i)] + cell)] = 1;
+      if (!left_.empty()) left_[left_begin_[i] + cell] = 1;
       parts.each_of_label(g, node->label, cell, add);
       if (label.span >= 0) {
         gold.spans.emplace_back(cell, label.span);
@@ -281,7 +279,7 @@ class ConstituentStructure final : public Structure {
     for (int64_t cell = 0; cell < parts.cells(); ++cell)
       for (int32_t span = 0; span < grammar_->spans(); ++span)
         if (const int32_t n = grammar_->constituents(span); n > 0) visit(parts.span(cell, span), 0, n);
-    for (const auto& [cell, gold] : golds_[at(i)].spans)
+    for (const auto& [cell, gold] : golds_[i].spans)
       for (int32_t span = 0; span < grammar_->spans(); ++span)
         if (const int32_t right = grammar_->overlap(span, gold); right > 0)
           visit(parts.span(cell, span), right, grammar_->constituents(span));
@@ -329,7 +327,7 @@ class ConstituentStructure final : public Structure {
   // Whether a sentence has no derivation, whatever the scores, so that it is taken in pieces.
   bool in_pieces(int64_t i) const { return grammar_->piece() >= 0 && !has_derivation(i); }
   bool has_derivation(int64_t i) const {
-    const std::vector<double> zeros(at(parts(i)), 0.0);
+    const std::vector<double> zeros(parts(i), 0.0);
     cky::Chart<cky::Max> chart;
     fill(chart, i, zeros.data(), false);
     return chart.total() > -kInfinity;

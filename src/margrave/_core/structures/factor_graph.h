@@ -49,12 +49,12 @@ class FactorGraphStructure : public Structure {
   int64_t graph_of(int64_t i) const { return graphs_->graph_of(i); }
   int64_t variables(int64_t i) const { return graphs_->variables(graph_of(i)); }
   // How many labels the variables of an example have together: the length of its label marginals.
-  int64_t labels(int64_t i) const { return label_begin_[at(i + 1)] - label_begin_[at(i)]; }
+  int64_t labels(int64_t i) const { return label_begin_[i + 1] - label_begin_[i]; }
 
   // The set of labels of each variable of an example.
   const int32_t* sets(int64_t i) const {
     if (labels_.set_of.empty()) throw InputError("this problem was bound without sets of labels.");
-    return labels_.set_of.data() + graph_begin_[at(graph_of(i))];
+    return labels_.set_of.data() + graph_begin_[graph_of(i)];
   }
 
   int64_t size() const override { return graphs_->examples(); }
@@ -62,7 +62,7 @@ class FactorGraphStructure : public Structure {
   bool has_gold() const override { return !labels_.gold.empty() || size() == 0; }
   const int32_t* gold_labels(int64_t i) const {
     if (!has_gold()) throw InputError("this problem was bound without gold labels.");
-    return labels_.gold.data() + variable_begin_[at(i)];
+    return labels_.gold.data() + variable_begin_[i];
   }
   void gold(int64_t i, int64_t, Output& y) const override { graphs_->parts_of(graph_of(i), gold_labels(i), y); }
 
@@ -76,21 +76,21 @@ class FactorGraphStructure : public Structure {
     std::vector<double> row;
     std::vector<int32_t> tuple;
     for (int64_t v = 0; v < variables(i); ++v) {
-      const LabelCost& cost = *labels_.costs[at(labels_.set_of[at(graph_begin_[at(g)] + v)])];
-      row.resize(at(cost.labels()));
+      const LabelCost& cost = *labels_.costs[labels_.set_of[graph_begin_[g] + v]];
+      row.resize(cost.labels());
       cost.row(y[v], row.data());
       const int64_t without = graphs_->label_without_part(g, v);
       if (without >= 0) {
-        const double rest = row[at(without)];
+        const double rest = row[without];
         c0 += rest;
         for (double& each : row) each -= rest;
       }
       const SoftFactor home = graphs_->factor(g, graphs_->home(g, v));
       const int64_t place = std::find(home.scope, home.scope + home.arity, static_cast<int32_t>(v)) - home.scope;
-      tuple.resize(at(home.arity));
+      tuple.resize(home.arity);
       for (int64_t part = 0; part < home.parts; ++part) {
         graphs_->tuple(g, home, home.cell_of(part), tuple.data());
-        delta[home.first_part + part] += row[at(tuple[at(place)])];
+        delta[home.first_part + part] += row[tuple[place]];
       }
     }
     return c0;
@@ -101,15 +101,15 @@ class FactorGraphStructure : public Structure {
   void forbid(int64_t i, double* theta) const override {
     if (labels_.allowed.empty()) return;
     const int64_t g = graph_of(i);
-    const uint8_t* allowed = labels_.allowed.data() + label_begin_[at(i)];
+    const uint8_t* allowed = labels_.allowed.data() + label_begin_[i];
     std::vector<int32_t> tuple;
     for (int64_t v = 0; v < variables(i); ++v) {
       const SoftFactor home = graphs_->factor(g, graphs_->home(g, v));
       const int64_t place = std::find(home.scope, home.scope + home.arity, static_cast<int32_t>(v)) - home.scope;
-      tuple.resize(at(home.arity));
+      tuple.resize(home.arity);
       for (int64_t part = 0; part < home.parts; ++part) {
         graphs_->tuple(g, home, home.cell_of(part), tuple.data());
-        if (!allowed[tuple[at(place)]]) theta[home.first_part + part] = -kInfinity;
+        if (!allowed[tuple[place]]) theta[home.first_part + part] = -kInfinity;
       }
       allowed += graphs_->labels(g, v);
     }
@@ -127,8 +127,6 @@ class FactorGraphStructure : public Structure {
   }
 
  protected:
-  static size_t at(int64_t k) { return static_cast<size_t>(k); }
-
  private:
   void check_costs() const {
     if ((!labels_.set_of.empty() || !labels_.costs.empty()) &&
@@ -137,20 +135,20 @@ class FactorGraphStructure : public Structure {
     if (labels_.costs.empty()) return;
     for (int64_t g = 0; g < graphs_->graphs(); ++g)
       for (int64_t v = 0; v < graphs_->variables(g); ++v) {
-        const int32_t set = labels_.set_of[at(graph_begin_[at(g)] + v)];
-        if (set < 0 || at(set) >= labels_.costs.size() || !labels_.costs[at(set)])
+        const int32_t set = labels_.set_of[graph_begin_[g] + v];
+        if (set < 0 || static_cast<size_t>(set) >= labels_.costs.size() || !labels_.costs[set])
           throw InputError("the set of labels of a variable has no costs.");
-        if (labels_.costs[at(set)]->labels() != graphs_->labels(g, v))
+        if (labels_.costs[set]->labels() != graphs_->labels(g, v))
           throw InputError("graph " + std::to_string(g) + ": variable " + std::to_string(v) + " has " +
                            std::to_string(graphs_->labels(g, v)) + " labels, and costs of " +
-                           std::to_string(labels_.costs[at(set)]->labels()) + ".");
+                           std::to_string(labels_.costs[set]->labels()) + ".");
       }
   }
 
   // What has no part at home cannot be forbidden.
   void check_allowed() const {
     for (int64_t i = 0; i < size() && constrained(); ++i) {
-      const uint8_t* allowed = labels_.allowed.data() + label_begin_[at(i)];
+      const uint8_t* allowed = labels_.allowed.data() + label_begin_[i];
       for (int64_t v = 0; v < variables(i); ++v) {
         const int64_t without = graphs_->label_without_part(graph_of(i), v);
         if (without >= 0 && !allowed[without])
@@ -172,7 +170,7 @@ class FactorGraphStructure : public Structure {
       const int64_t g = graph_of(i);
       const int32_t* gold = gold_labels(i);
       const std::string where = "example " + std::to_string(i);
-      const uint8_t* allowed = labels_.allowed.empty() ? nullptr : labels_.allowed.data() + label_begin_[at(i)];
+      const uint8_t* allowed = labels_.allowed.empty() ? nullptr : labels_.allowed.data() + label_begin_[i];
       for (int64_t v = 0; v < variables(i); ++v) {
         if (gold[v] < 0 || gold[v] >= graphs_->labels(g, v))
           throw InputError(where + ": the gold label of variable " + std::to_string(v) + " is out of range.");
@@ -184,8 +182,8 @@ class FactorGraphStructure : public Structure {
         throw InputError(where + ": a factor does not list the tuple that the gold labels have.");
       for (int64_t h = 0; h < graphs_->hards(g); ++h) {
         const HardFactor hard = graphs_->hard(g, h);
-        tuple.resize(at(hard.arity));
-        for (int64_t j = 0; j < hard.arity; ++j) tuple[at(j)] = gold[hard.scope[j]];
+        tuple.resize(hard.arity);
+        for (int64_t j = 0; j < hard.arity; ++j) tuple[j] = gold[hard.scope[j]];
         if (!graphs_->allows(g, hard, tuple.data()))
           throw InputError(where + ": its gold labels break hard factor " + std::to_string(h) + " of its graph.");
       }

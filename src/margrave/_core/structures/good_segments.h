@@ -31,16 +31,16 @@ class GoodSegments {
   template <typename Pair>
   GoodSegments(const Segments& segments, const std::vector<uint8_t>& outside, int64_t n,
                const std::vector<Segment>& right, const std::vector<Segment>& alternatives, const Pair& pair)
-      : segments_(segments), outside_(outside), n_(n), across_(at(n + 1), 0), ends_(at(n + 1), 0) {
+      : segments_(segments), outside_(outside), n_(n), across_(n + 1, 0), ends_(n + 1, 0) {
     for (int64_t s = 0; s <= n; ++s) pairs_.push_back(s > 0 && s < n ? pair(s) : 0);
     for (const Segment& each : right) {
-      if (outside_[at(each.label)]) continue;
+      if (outside_[each.label]) continue;
       add(each);
-      ends_[at(each.end)] = 1;
-      for (int64_t t = each.start + 1; t < each.end; ++t) across_[at(t)] = 1;
+      ends_[each.end] = 1;
+      for (int64_t t = each.start + 1; t < each.end; ++t) across_[t] = 1;
     }
     for (const Segment& each : alternatives) {
-      if (outside_[at(each.label)]) throw InputError("an alternative must be a span.");
+      if (outside_[each.label]) throw InputError("an alternative must be a span.");
       if (each.start < 0 || each.end > n || each.end <= each.start ||
           each.end - each.start > segments_.longest(each.label))
         throw InputError("an alternative from " + std::to_string(each.start) + " to " + std::to_string(each.end) +
@@ -48,7 +48,7 @@ class GoodSegments {
       add(each);
     }
     for (int64_t l = 0; l < segments_.labels(); ++l)
-      for (int64_t t = 0; outside_[at(l)] && t < n; ++t) add({t, t + 1, l});
+      for (int64_t t = 0; outside_[l] && t < n; ++t) add({t, t + 1, l});
     std::sort(parts_.begin(), parts_.end());
     parts_.erase(std::unique(parts_.begin(), parts_.end()), parts_.end());
   }
@@ -71,7 +71,6 @@ class GoodSegments {
   // is wrong already.
   enum State : int32_t { kOpen, kFound, kWrong, kStates };
 
-  static size_t at(int64_t k) { return static_cast<size_t>(k); }
   int64_t part_of(const Segment& of) const { return segments_.first(of.end, of.label) + of.end - of.start - 1; }
   void add(const Segment& segment) { parts_.push_back(static_cast<int32_t>(part_of(segment))); }
   bool is_right(int64_t part) const {
@@ -81,10 +80,10 @@ class GoodSegments {
   State step(State before, const Segment& segment, int64_t part) const {
     if (before == kWrong || !is_right(part)) return kWrong;
     // A span finds all right spans that it overlaps: those that end inside of it, and the one across its end.
-    if (!outside_[at(segment.label)]) return across_[at(segment.end)] ? kFound : kOpen;
+    if (!outside_[segment.label]) return across_[segment.end] ? kFound : kOpen;
     const bool found = before == kFound;
-    if (ends_[at(segment.end)]) return found ? kOpen : kWrong;
-    return across_[at(segment.end)] && found ? kFound : kOpen;
+    if (ends_[segment.end]) return found ? kOpen : kWrong;
+    return across_[segment.end] && found ? kFound : kOpen;
   }
 
   // The states of semi_markov.h, each together with a state of the above: in(e, l), then begin(e, l), by position.
@@ -125,7 +124,7 @@ class GoodSegments {
         for (int64_t state = 0; state < kStates; ++state) {
           if (s == 0 && state == kOpen) add(0, begin(0, l, state), -1);
           for (int64_t k = 0; s > 0 && k < L(); ++k)
-            add(in(s, k, state), begin(s, l, state), of.pairs_[at(s)] + k * L() + l);
+            add(in(s, k, state), begin(s, l, state), of.pairs_[s] + k * L() + l);
         }
     }
     void ends() {

@@ -46,7 +46,7 @@ class GraphMessagesStructure final : public FactorGraphStructure {
       layouts_.emplace_back(this->graphs(), g);
       if (reweighted_) forests_.emplace_back(this->graphs(), g, layouts_.back());
     }
-    status_.make_room([&](int64_t i) { return layouts_[at(graph_of(i))].message_size; }, most_kept);
+    status_.make_room([&](int64_t i) { return layouts_[graph_of(i)].message_size; }, most_kept);
   }
 
   bool exact() const override { return exact_; }
@@ -56,13 +56,13 @@ class GraphMessagesStructure final : public FactorGraphStructure {
   double logsum(int64_t i, const double* theta, double* mu, Scratch&) const override {
     check_scores(i, theta);
     const int64_t g = graph_of(i);
-    const MessageLayout& layout = layouts_[at(g)];
+    const MessageLayout& layout = layouts_[g];
     FactorMessages& engine = workspace().messages;
     std::vector<double>& kept = workspace().kept;
     if (!status_.load(i, kept)) kept.clear();
     Propagated found;
     if (reweighted_) {
-      const TreeReweighting& forests = forests_[at(g)];
+      const TreeReweighting& forests = forests_[g];
       found = engine.run<false>(graphs(), g, layout, theta, messages_, nullptr, forests.rho().data(), kept);
       found.value = forests.bound(graphs(), g, layout, engine, theta, mu);
     } else {
@@ -93,9 +93,8 @@ class GraphMessagesStructure final : public FactorGraphStructure {
   std::pair<std::vector<int32_t>, bool> max_product(int64_t i, const double* theta) const {
     check_scores(i, theta);
     FactorMessages& engine = workspace().messages;
-    const Propagated found =
-        engine.run<true>(graphs(), graph_of(i), layouts_[at(graph_of(i))], theta, messages_, nullptr);
-    std::vector<int32_t> labeling(at(variables(i)));
+    const Propagated found = engine.run<true>(graphs(), graph_of(i), layouts_[graph_of(i)], theta, messages_, nullptr);
+    std::vector<int32_t> labeling(variables(i));
     engine.decode(labeling.data());
     return {std::move(labeling), found.converged};
   }
@@ -104,14 +103,13 @@ class GraphMessagesStructure final : public FactorGraphStructure {
   std::vector<double> values(int64_t i, const double* theta, int sweeps) const {
     check_scores(i, theta);
     const int64_t g = graph_of(i);
-    const MessageLayout& layout = layouts_[at(g)];
+    const MessageLayout& layout = layouts_[g];
     FactorMessages& engine = workspace().messages;
-    engine.start(graphs(), g, layout, theta, reweighted_ ? forests_[at(g)].rho().data() : nullptr);
+    engine.start(graphs(), g, layout, theta, reweighted_ ? forests_[g].rho().data() : nullptr);
     std::vector<double> found;
     for (int k = 0; k <= sweeps; ++k) {
       if (k > 0) engine.sweep<false>(messages_);
-      found.push_back(reweighted_ ? forests_[at(g)].bound(graphs(), g, layout, engine, theta, nullptr)
-                                  : engine.bethe());
+      found.push_back(reweighted_ ? forests_[g].bound(graphs(), g, layout, engine, theta, nullptr) : engine.bethe());
     }
     return found;
   }
@@ -128,15 +126,15 @@ class GraphMessagesStructure final : public FactorGraphStructure {
     FactorRelaxation& ad3 = workspace().relaxation;
     Relaxed found;
     if (!solver_) {
-      found = ad3.run(graphs(), g, layouts_[at(g)], theta, relaxation_, labeling, mu);
+      found = ad3.run(graphs(), g, layouts_[g], theta, relaxation_, labeling, mu);
     } else {
-      std::vector<double> shares(at(parts(i))), of_labels(at(labels(i)));
+      std::vector<double> shares(parts(i)), of_labels(labels(i));
       found.bound = solver_->solve(g, theta, shares.data(), of_labels.data());
       round(g, of_labels, labeling);
       judge(i, theta, labeling, found);
       if (!found.certified && found.bound > -kInfinity) {  // AD3 looks for better labelings than the rounded one
         std::vector<int32_t> other;
-        const Relaxed more = ad3.run(graphs(), g, layouts_[at(g)], theta, relaxation_, other);
+        const Relaxed more = ad3.run(graphs(), g, layouts_[g], theta, relaxation_, other);
         found.bound = std::min(found.bound, more.bound);
         if (more.value > found.value) labeling = other;
         judge(i, theta, labeling, found);
@@ -149,11 +147,11 @@ class GraphMessagesStructure final : public FactorGraphStructure {
   }
 
   void round(int64_t g, const std::vector<double>& of_labels, std::vector<int32_t>& labeling) const {
-    labeling.resize(at(graphs().variables(g)));
+    labeling.resize(graphs().variables(g));
     auto first = of_labels.begin();
     for (int64_t v = 0; v < graphs().variables(g); ++v) {
       const auto last = first + graphs().labels(g, v);
-      labeling[at(v)] = static_cast<int32_t>(std::max_element(first, last) - first);
+      labeling[v] = static_cast<int32_t>(std::max_element(first, last) - first);
       first = last;
     }
   }
@@ -166,8 +164,8 @@ class GraphMessagesStructure final : public FactorGraphStructure {
     bool allowed = graphs().parts_of(g, labeling.data(), y);
     for (int64_t h = 0; allowed && h < graphs().hards(g); ++h) {
       const HardFactor hard = graphs().hard(g, h);
-      tuple.resize(at(hard.arity));
-      for (int64_t j = 0; j < hard.arity; ++j) tuple[at(j)] = labeling[at(hard.scope[j])];
+      tuple.resize(hard.arity);
+      for (int64_t j = 0; j < hard.arity; ++j) tuple[j] = labeling[hard.scope[j]];
       allowed = graphs().allows(g, hard, tuple.data());
     }
     found.value = allowed ? 0.0 : -kInfinity;

@@ -71,7 +71,7 @@ class HypergraphStructure : public Structure {
   }
 
  protected:
-  const Example& of(int64_t i) const { return examples_[static_cast<size_t>(i)]; }
+  const Example& of(int64_t i) const { return examples_[i]; }
 
  private:
   std::vector<Example> examples_;

@@ -61,7 +61,7 @@ void bind_hypergraph_forest(nb::module_& m) {
             example.delta.assign(static_cast<size_t>(count), 1.0);
             for (const int32_t part : example.gold) {
               if (part < 0 || part >= count) throw InputError("a gold edge is out of range.");
-              example.delta[static_cast<size_t>(part)] = 0.0;
+              example.delta[part] = 0.0;
             }
           }
           examples.push_back(std::move(example));

@@ -27,13 +27,13 @@ class ForestStructure final : public HypergraphStructure {
       : HypergraphStructure(std::move(examples), has_gold), strings_(std::move(strings)) {
     if (static_cast<int64_t>(strings_.size()) != size()) throw InputError("every forest needs what its edges spell.");
     for (int64_t i = 0; i < size(); ++i) {
-      const ForestStrings& forest = strings_[at(i)];
+      const ForestStrings& forest = strings_[i];
       const auto edges = static_cast<size_t>(of(i).graph->edges());
       if (forest.heads.size() != edges || forest.tails.size() != edges || forest.targets.size() != edges)
         throw InputError("every edge of a forest needs a head, tails and a target.");
       for (size_t e = 0; e < edges; ++e)
         for (const int32_t symbol : forest.targets[e])
-          if (symbol < 0 && at(-1 - symbol) >= forest.tails[e].size())
+          if (symbol < 0 && static_cast<size_t>(-1 - symbol) >= forest.tails[e].size())
             throw InputError("the target of edge " + std::to_string(e) + " has a tail that the edge has not.");
     }
   }
@@ -41,7 +41,7 @@ class ForestStructure final : public HypergraphStructure {
   // The k best distinct strings, best first; each has the score and the edges of its best derivation.
   void kbest_strings(int64_t i, const double* theta, int64_t k, std::vector<ScoredOutput>& ys, Scratch&) const {
     Strings strings;
-    const Spelled graph(strings_[at(i)], of(i).graph->nodes(), theta, strings);
+    const Spelled graph(strings_[i], of(i).graph->nodes(), theta, strings);
     ys.clear();
     const int64_t root = graph.nodes() - 1;
     if (graph.best(root) == -kInfinity) return;
@@ -53,19 +53,17 @@ class ForestStructure final : public HypergraphStructure {
   }
 
  private:
-  static size_t at(int64_t k) { return static_cast<size_t>(k); }
-
   // The forest under some scores, as LazyKbest wants it. Edges are in the order of their heads.
   class Spelled {
    public:
     Spelled(const ForestStrings& forest, int64_t nodes, const double* theta, Strings& strings)
-        : forest_(forest), theta_(theta), strings_(strings), best_(at(nodes), -kInfinity), choice_(at(nodes), -1) {
-      begin_.assign(at(nodes + 1), 0);
+        : forest_(forest), theta_(theta), strings_(strings), best_(nodes, -kInfinity), choice_(nodes, -1) {
+      begin_.assign(nodes + 1, 0);
       for (size_t e = 0; e < forest.heads.size(); ++e) {
-        const size_t head = at(forest.heads[e]);
+        const size_t head = forest.heads[e];
         begin_[head + 1] = static_cast<int64_t>(e) + 1;
         double total = theta[e];
-        for (const int32_t tail : forest.tails[e]) total += best_[at(tail)];
+        for (const int32_t tail : forest.tails[e]) total += best_[tail];
         if (total > best_[head]) {
           best_[head] = total;
           choice_[head] = static_cast<int64_t>(e);
@@ -75,17 +73,17 @@ class ForestStructure final : public HypergraphStructure {
     }
 
     int64_t nodes() const { return static_cast<int64_t>(best_.size()); }
-    double best(int64_t v) const { return best_[at(v)]; }
-    int64_t best_edge(int64_t v) const { return choice_[at(v)]; }
+    double best(int64_t v) const { return best_[v]; }
+    int64_t best_edge(int64_t v) const { return choice_[v]; }
     template <class Visit>
     void each_edge(int64_t v, const Visit& visit) const {
-      for (int64_t e = begin_[at(v)]; e < begin_[at(v + 1)]; ++e) visit(e);
+      for (int64_t e = begin_[v]; e < begin_[v + 1]; ++e) visit(e);
     }
-    int64_t tail_count(int64_t e) const { return static_cast<int64_t>(forest_.tails[at(e)].size()); }
-    int64_t tail(int64_t e, int64_t j) const { return forest_.tails[at(e)][at(j)]; }
+    int64_t tail_count(int64_t e) const { return static_cast<int64_t>(forest_.tails[e].size()); }
+    int64_t tail(int64_t e, int64_t j) const { return forest_.tails[e][j]; }
     double score(int64_t e) const { return theta_[e]; }
     int64_t string(int64_t e, const std::vector<int64_t>& keys) const {
-      const Pattern& target = forest_.targets[at(e)];
+      const Pattern& target = forest_.targets[e];
       return strings_.join(target.data(), target.data() + target.size(), keys);
     }
 

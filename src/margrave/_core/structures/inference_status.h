@@ -25,15 +25,13 @@ class InferenceStatus {
 
   int64_t size() const { return size_; }
   // The number of sweeps, negative if messages did not converge; 0: there was none yet.
-  int32_t sweeps(int64_t i) const { return sweeps_[static_cast<size_t>(i)].load(std::memory_order_relaxed); }
+  int32_t sweeps(int64_t i) const { return sweeps_[i].load(std::memory_order_relaxed); }
   // 1: the best output was proved to be best, -1: it was not, 0: there was none yet.
-  int32_t certified(int64_t i) const { return certified_[static_cast<size_t>(i)].load(std::memory_order_relaxed); }
+  int32_t certified(int64_t i) const { return certified_[i].load(std::memory_order_relaxed); }
   void set_sweeps(int64_t i, int sweeps, bool converged) {
-    sweeps_[static_cast<size_t>(i)].store(converged ? std::max(sweeps, 1) : -sweeps, std::memory_order_relaxed);
+    sweeps_[i].store(converged ? std::max(sweeps, 1) : -sweeps, std::memory_order_relaxed);
   }
-  void set_certified(int64_t i, bool certified) {
-    certified_[static_cast<size_t>(i)].store(certified ? 1 : -1, std::memory_order_relaxed);
-  }
+  void set_certified(int64_t i, bool certified) { certified_[i].store(certified ? 1 : -1, std::memory_order_relaxed); }
   // How often a bound took the place of an estimate that was obviously wrong.
   int64_t fallbacks() const { return fallbacks_.load(std::memory_order_relaxed); }
   void count_fallback() { fallbacks_.fetch_add(1, std::memory_order_relaxed); }
@@ -59,7 +57,7 @@ class InferenceStatus {
     const int64_t n = room(i);
     if (n == 0) return false;
     const std::lock_guard<std::mutex> lock(lock_of(i));
-    const double* const first = kept_.data() + begin_[static_cast<size_t>(i)];
+    const double* const first = kept_.data() + begin_[i];
     if (std::isnan(*first)) return false;
     messages.assign(first, first + n);
     return true;
@@ -68,7 +66,7 @@ class InferenceStatus {
   void store(int64_t i, const std::vector<double>& messages) {
     if (!keeps(i) || room(i) != static_cast<int64_t>(messages.size())) return;
     const std::lock_guard<std::mutex> lock(lock_of(i));
-    std::copy(messages.begin(), messages.end(), kept_.begin() + begin_[static_cast<size_t>(i)]);
+    std::copy(messages.begin(), messages.end(), kept_.begin() + begin_[i]);
   }
   // All messages, NaN where there are none yet, for checkpoints.
   const std::vector<double>& kept() const { return kept_; }
@@ -80,11 +78,7 @@ class InferenceStatus {
   }
 
  private:
-  int64_t room(int64_t i) const {
-    return i + 1 < static_cast<int64_t>(begin_.size())
-               ? begin_[static_cast<size_t>(i) + 1] - begin_[static_cast<size_t>(i)]
-               : 0;
-  }
+  int64_t room(int64_t i) const { return i + 1 < static_cast<int64_t>(begin_.size()) ? begin_[i + 1] - begin_[i] : 0; }
   std::mutex& lock_of(int64_t i) { return locks_[static_cast<size_t>(i) % locks_.size()]; }
 
   int64_t size_;

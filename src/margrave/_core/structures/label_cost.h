@@ -21,7 +21,6 @@ class LabelCost {
   virtual void row(int32_t gold, double* delta) const = 0;
 
  protected:
-  static size_t at(int64_t k) { return static_cast<size_t>(k); }
   static void expect_finite(const std::vector<double>& costs) {
     for (const double c : costs)
       if (!std::isfinite(c)) throw InputError("costs must be finite.");
@@ -35,7 +34,7 @@ class HammingCost final : public LabelCost {
 
   int64_t labels() const override { return static_cast<int64_t>(weights_.size()); }
   void row(int32_t gold, double* delta) const override {
-    std::fill(delta, delta + labels(), weights_[at(gold)]);
+    std::fill(delta, delta + labels(), weights_[gold]);
     delta[gold] = 0.0;
   }
 
@@ -84,18 +83,17 @@ class TreeCost final : public LabelCost {
     expect_finite(height_);
     expect_finite({root_});
     for (int64_t a = 0; a < labels(); ++a)  // the lowest node is written last
-      std::stable_sort(above_.begin() + above_begin_[at(a)], above_.begin() + above_begin_[at(a + 1)],
-                       [this](int32_t u, int32_t v) { return height_[at(u)] > height_[at(v)]; });
+      std::stable_sort(above_.begin() + above_begin_[a], above_.begin() + above_begin_[a + 1],
+                       [this](int32_t u, int32_t v) { return height_[u] > height_[v]; });
     check_agreement();
   }
 
   int64_t labels() const override { return static_cast<int64_t>(above_begin_.size()) - 1; }
   void row(int32_t gold, double* delta) const override {
     std::fill(delta, delta + labels(), root_);
-    for (int64_t k = above_begin_[at(gold)]; k < above_begin_[at(gold + 1)]; ++k) {
-      const int32_t node = above_[at(k)];
-      for (int64_t c = below_begin_[at(node)]; c < below_begin_[at(node + 1)]; ++c)
-        delta[below_[at(c)]] = height_[at(node)];
+    for (int64_t k = above_begin_[gold]; k < above_begin_[gold + 1]; ++k) {
+      const int32_t node = above_[k];
+      for (int64_t c = below_begin_[node]; c < below_begin_[node + 1]; ++c) delta[below_[c]] = height_[node];
     }
     delta[gold] = 0.0;
   }
@@ -116,11 +114,11 @@ class TreeCost final : public LabelCost {
   void check_agreement() const {
     std::vector<std::pair<int32_t, int32_t>> up, down;  // (node, class)
     for (int64_t a = 0; a < labels(); ++a)
-      for (int64_t k = above_begin_[at(a)]; k < above_begin_[at(a + 1)]; ++k)
-        up.emplace_back(above_[at(k)], static_cast<int32_t>(a));
+      for (int64_t k = above_begin_[a]; k < above_begin_[a + 1]; ++k)
+        up.emplace_back(above_[k], static_cast<int32_t>(a));
     for (size_t node = 0; node < height_.size(); ++node)
       for (int64_t k = below_begin_[node]; k < below_begin_[node + 1]; ++k)
-        down.emplace_back(static_cast<int32_t>(node), below_[at(k)]);
+        down.emplace_back(static_cast<int32_t>(node), below_[k]);
     std::sort(up.begin(), up.end());
     std::sort(down.begin(), down.end());
     if (up != down) throw InputError("a node must be above exactly the classes that are below it.");

@@ -29,16 +29,16 @@ class TransitionGroups {
   template <typename Group, typename Other>
   LaneEntries make(const std::vector<Transition>& transitions, int64_t size, double top, double constant,
                    const Group& group, const Other& other) {
-    std::vector<int64_t> sizes(at(size), 0);
-    for (const Transition& each : transitions) ++sizes[at(group(each))];
-    label_.resize(at(size));
+    std::vector<int64_t> sizes(size, 0);
+    for (const Transition& each : transitions) ++sizes[group(each)];
+    label_.resize(size);
     std::iota(label_.begin(), label_.end(), 0);
-    std::stable_sort(label_.begin(), label_.end(), [&](int32_t a, int32_t b) { return sizes[at(a)] < sizes[at(b)]; });
+    std::stable_sort(label_.begin(), label_.end(), [&](int32_t a, int32_t b) { return sizes[a] < sizes[b]; });
     begin_.assign(1, 0);
-    std::vector<int64_t> next(at(size));
+    std::vector<int64_t> next(size);
     for (const int32_t each : label_) {
-      next[at(each)] = begin_.back();
-      begin_.push_back(begin_.back() + sizes[at(each)]);
+      next[each] = begin_.back();
+      begin_.push_back(begin_.back() + sizes[each]);
     }
     other_.resize(transitions.size());
     number_.resize(transitions.size());
@@ -47,7 +47,7 @@ class TransitionGroups {
     excess_.resize(transitions.size());
     part_.resize(transitions.size());
     for (const Transition& each : transitions) {
-      const size_t q = at(next[at(group(each))]++);
+      const size_t q = next[group(each)]++;
       other_[q] = other(each);
       number_[q] = static_cast<double>(other_[q]);
       score_[q] = each.score;
@@ -64,8 +64,6 @@ class TransitionGroups {
   static int32_t target_of(const Transition& each) { return each.target; }
 
  private:
-  static size_t at(int64_t k) { return static_cast<size_t>(k); }
-
   std::vector<int32_t> label_;
   std::vector<int64_t> begin_;
   std::vector<int32_t> other_;
@@ -82,8 +80,6 @@ class LabelLanes : public Lanes {
   int64_t max_lanes() const override { return kLockStep; }
 
  protected:
-  static size_t at(int64_t k) { return static_cast<size_t>(k); }
-
   // Fills the lanes of the loops; the longest length.
   int64_t enter(std::vector<Lane>& lanes, ChainLane* in) const {
     int64_t longest = 0;
@@ -113,7 +109,7 @@ class LabelLanes : public Lanes {
     lane.value = alone_.logsum(lane.example, scores(lane, scratch), mu, scratch);
     if (!shared) return;
     std::copy(mu, mu + own(lane), lane.mu);
-    for (size_t q = 0; q < transitions_.size(); ++q) shared[q] += lane.weight * mu[at(own(lane)) + q];
+    for (size_t q = 0; q < transitions_.size(); ++q) shared[q] += lane.weight * mu[static_cast<size_t>(own(lane)) + q];
   }
 
   const Labels& data_;

@@ -61,7 +61,7 @@ class LabeledTreeStructure final : public TreeStructure {
     const int64_t arcs = trees_->arc_parts(i);
     for (int64_t a = 0; a < arcs; ++a)
       for (int32_t k = 0; k < begin[a + 1] - begin[a]; ++k) {
-        parts.push_back(inner[static_cast<size_t>(a)]);
+        parts.push_back(inner[a]);
         parts.back().label = set_of(i, a)[k];
       }
     parts.insert(parts.end(), inner.begin() + arcs, inner.end());
@@ -96,7 +96,7 @@ class LabeledTreeStructure final : public TreeStructure {
     trees_->forbid(i, arcs.data());
     const int32_t* begin = begin_of(i);
     for (int64_t a = 0; a < trees_->arc_parts(i); ++a)
-      if (arcs[static_cast<size_t>(a)] == -kInfinity) std::fill(theta + begin[a], theta + begin[a + 1], -kInfinity);
+      if (arcs[a] == -kInfinity) std::fill(theta + begin[a], theta + begin[a + 1], -kInfinity);
   }
 
   double argmax(int64_t i, const double* theta, Output& y, Scratch& scratch) const override {
@@ -195,14 +195,13 @@ class LabeledTreeStructure final : public TreeStructure {
 
     // The parts of the labeling that next() has found.
     Output output() const {
-      const State& s = states_[static_cast<size_t>(last_)];
+      const State& s = states_[last_];
       Output y = trees_[s.tree].y;
       of_.relabel(i_, y, [&](int64_t a) { return of_.best_place(i_, a, theta_); });
-      for (int64_t k = last_; k >= 0 && states_[static_cast<size_t>(k)].place >= 0;
-           k = states_[static_cast<size_t>(k)].before) {
-        const State& changed = states_[static_cast<size_t>(k)];
-        const Choice& choice = choices_[changed.tree][static_cast<size_t>(changed.place)];
-        *std::find(y.begin(), y.end(), choice.ranked[0]) = choice.ranked[static_cast<size_t>(changed.rank)];
+      for (int64_t k = last_; k >= 0 && states_[k].place >= 0; k = states_[k].before) {
+        const State& changed = states_[k];
+        const Choice& choice = choices_[changed.tree][changed.place];
+        *std::find(y.begin(), y.end(), choice.ranked[0]) = choice.ranked[changed.rank];
       }
       std::sort(y.begin(), y.end());
       return y;
@@ -229,9 +228,9 @@ class LabeledTreeStructure final : public TreeStructure {
     void change(const State& s, double base, int64_t place, int64_t rank, int64_t before) {
       const std::vector<Choice>& choices = choices_[s.tree];
       if (place >= static_cast<int64_t>(choices.size())) return;
-      const std::vector<int32_t>& ranked = choices[static_cast<size_t>(place)].ranked;
+      const std::vector<int32_t>& ranked = choices[place].ranked;
       if (rank >= static_cast<int64_t>(ranked.size())) return;
-      const double loss = theta_[ranked[0]] - theta_[ranked[static_cast<size_t>(rank)]];
+      const double loss = theta_[ranked[0]] - theta_[ranked[rank]];
       push({trees_[s.tree].value - (base + loss), base, s.tree, before, place, rank});
     }
     // The arcs of a tree that may have several labels.
@@ -265,13 +264,11 @@ class LabeledTreeStructure final : public TreeStructure {
   const int32_t* begin_of(int64_t i) const {
     return part_begin_.data() + trees_->first_arc(i) + i;  // an entry more than arcs for each example
   }
-  int32_t set_number(int64_t i, int64_t a) const { return sets_.of_arc[static_cast<size_t>(trees_->first_arc(i) + a)]; }
-  const int32_t* set_of(int64_t i, int64_t a) const {
-    return sets_.members.data() + sets_.begin[static_cast<size_t>(set_number(i, a))];
-  }
+  int32_t set_number(int64_t i, int64_t a) const { return sets_.of_arc[trees_->first_arc(i) + a]; }
+  const int32_t* set_of(int64_t i, int64_t a) const { return sets_.members.data() + sets_.begin[set_number(i, a)]; }
   const int32_t* gold_labels(int64_t i) const {
     if (gold_.empty()) throw InputError("this problem was bound without gold labels.");
-    return gold_.data() + word_begin_[static_cast<size_t>(i)];
+    return gold_.data() + word_begin_[i];
   }
   // Where a label is among those of an arc; -1 if it is not.
   int64_t place_of(int64_t i, int64_t a, int32_t label) const {
@@ -335,12 +332,11 @@ class LabeledTreeStructure final : public TreeStructure {
     if (sets < 0 || sets_.begin.front() != 0 || sets_.begin.back() != static_cast<int64_t>(sets_.members.size()))
       wrong("bounds of sets must go from 0 to the number of their members");
     for (int64_t s = 0; s < sets; ++s)
-      if (sets_.begin[static_cast<size_t>(s)] > sets_.begin[static_cast<size_t>(s) + 1])
-        wrong("bounds of sets must ascend");
+      if (sets_.begin[s] > sets_.begin[s + 1]) wrong("bounds of sets must ascend");
     for (int64_t s = 0; s < sets; ++s) {
       int32_t before = -1;
-      for (int64_t k = sets_.begin[static_cast<size_t>(s)]; k < sets_.begin[static_cast<size_t>(s) + 1]; ++k) {
-        const int32_t label = sets_.members[static_cast<size_t>(k)];
+      for (int64_t k = sets_.begin[s]; k < sets_.begin[s + 1]; ++k) {
+        const int32_t label = sets_.members[k];
         if (label <= before || label >= sets_.labels)
           wrong("set " + std::to_string(s) + " must have ascending numbers below " + std::to_string(sets_.labels));
         before = label;

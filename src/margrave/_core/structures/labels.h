@@ -34,19 +34,19 @@ class Labels {
     if (cost_ && cost_->labels() != labels)
       throw InputError("there are " + std::to_string(labels) + " labels, and costs of " +
                        std::to_string(cost_->labels()) + ".");
-    if (!allowed_.empty() && allowed_.size() != tokens * at(labels))
+    if (!allowed_.empty() && allowed_.size() != tokens * static_cast<size_t>(labels))
       throw InputError("allowed labels must be (tokens, labels).");
   }
 
   int64_t size() const { return static_cast<int64_t>(begin_.size()) - 1; }
   int64_t labels() const { return labels_; }
-  int64_t first(int64_t i) const { return begin_[at(i)]; }
-  int64_t length(int64_t i) const { return begin_[at(i + 1)] - begin_[at(i)]; }
+  int64_t first(int64_t i) const { return begin_[i]; }
+  int64_t length(int64_t i) const { return begin_[i + 1] - begin_[i]; }
   bool has_gold() const { return !gold_.empty() || begin_.back() == 0; }
   bool restricted() const { return !allowed_.empty(); }
   const int32_t* gold(int64_t i) const {
     if (gold_.empty()) throw InputError("this problem was bound without gold labels.");
-    return gold_.data() + begin_[at(i)];
+    return gold_.data() + begin_[i];
   }
 
   // delta (length, labels) of the label costs.
@@ -58,14 +58,12 @@ class Labels {
 
   void forbid(int64_t i, double* theta) const {
     if (allowed_.empty()) return;
-    const uint8_t* allow = allowed_.data() + begin_[at(i)] * labels_;
+    const uint8_t* allow = allowed_.data() + begin_[i] * labels_;
     for (int64_t k = 0; k < length(i) * labels_; ++k)
       if (!allow[k]) theta[k] = -kInfinity;
   }
 
  private:
-  static size_t at(int64_t k) { return static_cast<size_t>(k); }
-
   int64_t labels_;
   std::vector<int64_t> begin_;
   std::vector<int32_t> gold_;

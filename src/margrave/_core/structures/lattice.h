@@ -38,7 +38,8 @@ class LatticeStructure final : public Structure, public GoodInference {
     for (size_t i = 0; i < examples_.size(); ++i) {
       const Example& example = examples_[i];
       const auto where = [&] { return "example " + std::to_string(i) + ": "; };
-      if (example.words.size() != at(example.paths.edges())) throw InputError(where() + "every edge needs a word.");
+      if (example.words.size() != static_cast<size_t>(example.paths.edges()))
+        throw InputError(where() + "every edge needs a word.");
       for (const int32_t word : example.words) check_word(word, true);
       for (const Words& string : example.good)
         for (const int32_t word : string) check_word(word, false);
@@ -62,15 +63,15 @@ class LatticeStructure final : public Structure, public GoodInference {
   int64_t parts(int64_t i) const override { return of(i).paths.edges(); }
   unsigned offers() const override { return kArgmax | kArgmaxByCost | kLogsum | kKbest | kSample | kUntied | kEntropy; }
   bool has_gold() const override { return has_gold_; }
-  int64_t gold_count(int64_t i) const override { return has_gold_ ? static_cast<int64_t>(listed_[at(i)].size()) : 1; }
+  int64_t gold_count(int64_t i) const override { return has_gold_ ? static_cast<int64_t>(listed_[i].size()) : 1; }
   void gold(int64_t i, int64_t k, Output& y) const override {
     check_gold();
-    y = listed_[at(i)][at(k)];
+    y = listed_[i][k];
   }
   double cost(int64_t i, double* delta) const override {
     check_gold();
     std::fill(delta, delta + parts(i), costs_ ? 1.0 : 0.0);
-    const Paths& good = products_[at(i)].good;
+    const Paths& good = products_[i].good;
     for (int64_t e = 0; e < good.edges(); ++e)
       if (good.part(e) >= 0) delta[good.part(e)] = 0;
     return 0;
@@ -130,7 +131,7 @@ class LatticeStructure final : public Structure, public GoodInference {
     std::string text;
     for (int64_t k = 0; k < count; ++k) {
       if (parts[k] < 0 || parts[k] >= this->parts(i)) throw InputError("a part of an output is not an edge.");
-      const int32_t word = of(i).words[at(parts[k])];
+      const int32_t word = of(i).words[parts[k]];
       if (word < 0) continue;
       if (!text.empty()) text += ' ';
       text += names_.name(word);
@@ -155,7 +156,7 @@ class LatticeStructure final : public Structure, public GoodInference {
           if (added) ends_.push_back(0);
           state = place->second;
         }
-        ends_[at(state)] = 1;
+        ends_[state] = 1;
       }
     }
     static constexpr int32_t kOutside = -1;  // no prefix of a good string
@@ -164,15 +165,14 @@ class LatticeStructure final : public Structure, public GoodInference {
       const auto found = next_.find({state, word});
       return found == next_.end() ? kOutside : found->second;
     }
-    bool is_good(int32_t state) const { return state != kOutside && ends_[at(state)] != 0; }
+    bool is_good(int32_t state) const { return state != kOutside && ends_[state] != 0; }
 
    private:
     std::map<std::pair<int32_t, int32_t>, int32_t> next_;
     std::vector<uint8_t> ends_ = {0};
   };
 
-  static size_t at(int64_t k) { return static_cast<size_t>(k); }
-  const Example& of(int64_t i) const { return examples_[at(i)]; }
+  const Example& of(int64_t i) const { return examples_[i]; }
   void check_gold() const {
     if (!has_gold_) throw InputError("this problem was bound without gold outputs.");
   }
@@ -181,13 +181,13 @@ class LatticeStructure final : public Structure, public GoodInference {
   }
   const Paths& among(bool good, int64_t i) const {
     check_gold();
-    return good ? products_[at(i)].good : products_[at(i)].others;
+    return good ? products_[i].good : products_[i].others;
   }
 
   static Product product(const Example& example) {
     const Paths& paths = example.paths;
     const Trie trie(example.good);
-    std::vector<std::vector<std::pair<int32_t, int32_t>>> states(at(paths.nodes()));  // of each node: (trie, number)
+    std::vector<std::vector<std::pair<int32_t, int32_t>>> states(paths.nodes());  // of each node: (trie, number)
     states[0] = {{0, 0}};
     int32_t count = 1;
     std::vector<int32_t> tails, heads, parts;
@@ -195,12 +195,12 @@ class LatticeStructure final : public Structure, public GoodInference {
       std::map<int32_t, int32_t> number;
       std::vector<std::pair<int32_t, std::pair<int32_t, int32_t>>> arriving;  // head, (tail, edge)
       for (int64_t e = paths.begin(v); e < paths.begin(v + 1); ++e)
-        for (const auto& [state, tail] : states[at(paths.tail(e))]) {
-          const auto [place, added] = number.emplace(trie.step(state, example.words[at(e)]), count);
+        for (const auto& [state, tail] : states[paths.tail(e)]) {
+          const auto [place, added] = number.emplace(trie.step(state, example.words[e]), count);
           if (added) ++count;
           arriving.push_back({place->second, {tail, static_cast<int32_t>(e)}});
         }
-      for (const auto& [state, at_number] : number) states[at(v)].emplace_back(state, at_number);
+      for (const auto& [state, at_number] : number) states[v].emplace_back(state, at_number);
       std::stable_sort(arriving.begin(), arriving.end(),
                        [](const auto& a, const auto& b) { return a.first < b.first; });
       for (const auto& [head, from] : arriving) {
@@ -230,7 +230,7 @@ class LatticeStructure final : public Structure, public GoodInference {
       if (!done.insert(string).second) continue;
       const Paths good = product({example.paths, example.words, {string}}).good;
       if (good.count() == 0) continue;
-      const std::vector<double> zeros(at(std::max<int64_t>(example.paths.edges(), 1)), 0.0);
+      const std::vector<double> zeros(std::max<int64_t>(example.paths.edges(), 1), 0.0);
       std::vector<ScoredOutput> ys;
       Scratch scratch;
       good.kbest(zeros.data(), kListedGood - static_cast<int64_t>(found.size()), ys, scratch);

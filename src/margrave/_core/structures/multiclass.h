@@ -20,7 +20,7 @@ class MulticlassStructure final : public SinglePartStructure {
       std::fill(theta.begin(), theta.end(), 0.0);
       data_.forbid(i, theta.data());
       if (*std::max_element(theta.begin(), theta.end()) == -kInfinity) throw forbids_everything(i, 0);
-      if (data_.has_gold() && theta[static_cast<size_t>(*data_.gold(i))] == -kInfinity)
+      if (data_.has_gold() && theta[*data_.gold(i)] == -kInfinity)
         throw InputError("example " + std::to_string(i) + ", position 0: the constraints forbid its own labels.");
     }
   }

@@ -38,7 +38,7 @@ class NodeSetStructure final : public Structure {
   bool has_gold() const override { return !begin_.empty(); }
   void gold(int64_t i, int64_t, Output& y) const override {
     if (!has_gold()) throw InputError("this problem was bound without gold outputs.");
-    y.assign(gold_.begin() + begin_[at(i)], gold_.begin() + begin_[at(i + 1)]);
+    y.assign(gold_.begin() + begin_[i], gold_.begin() + begin_[i + 1]);
   }
   // All gold nodes are missing from the empty set; each one found takes one off.
   double cost(int64_t i, double* delta) const override {
@@ -59,7 +59,7 @@ class NodeSetStructure final : public Structure {
   double logsum(int64_t, const double* theta, double* mu, Scratch& scratch) const override {
     double* s = scratch.take(nodes());
     const double value = upwards(theta, s, softplus);
-    for (const int32_t v : downwards_) mu[v] = (parents_[at(v)] < 0 ? 1.0 : mu[parents_[at(v)]]) * sigmoid(s[v]);
+    for (const int32_t v : downwards_) mu[v] = (parents_[v] < 0 ? 1.0 : mu[parents_[v]]) * sigmoid(s[v]);
     return value;
   }
   void sample(int64_t, const double* theta, Random& random, Output& y, Scratch& scratch) const override {
@@ -76,7 +76,6 @@ class NodeSetStructure final : public Structure {
   }
 
  private:
-  static size_t at(int64_t k) { return static_cast<size_t>(k); }
   int64_t nodes() const { return static_cast<int64_t>(parents_.size()); }
   static double softplus(double s) { return std::max(s, 0.0) + std::log1p(std::exp(-std::fabs(s))); }
   static double sigmoid(double s) {
@@ -90,7 +89,7 @@ class NodeSetStructure final : public Structure {
     std::copy(theta, theta + nodes(), s);
     double total = 0;
     for (auto v = downwards_.rbegin(); v != downwards_.rend(); ++v) {
-      const int32_t parent = parents_[at(*v)];
+      const int32_t parent = parents_[*v];
       (parent < 0 ? total : s[parent]) += worth(s[*v]);
     }
     return total;
@@ -98,12 +97,12 @@ class NodeSetStructure final : public Structure {
 
   template <typename Chosen>
   void choose(Output& y, const Chosen& chosen) const {
-    std::vector<uint8_t> in(at(nodes()), 0);
+    std::vector<uint8_t> in(nodes(), 0);
     y.clear();
     for (const int32_t v : downwards_) {
-      if (parents_[at(v)] >= 0 && !in[at(parents_[at(v)])]) continue;
+      if (parents_[v] >= 0 && !in[parents_[v]]) continue;
       if (!chosen(v)) continue;
-      in[at(v)] = 1;
+      in[v] = 1;
       y.push_back(v);
     }
     std::sort(y.begin(), y.end());
@@ -112,18 +111,18 @@ class NodeSetStructure final : public Structure {
   // Parents before children.
   void sort_nodes() {
     std::vector<int32_t> way;
-    std::vector<uint8_t> placed(at(nodes()), 0);
+    std::vector<uint8_t> placed(nodes(), 0);
     for (int32_t node = 0; node < nodes(); ++node) {
       way.clear();
-      for (int32_t v = node; v >= 0 && !placed[at(v)]; v = parents_[at(v)]) {
-        if (parents_[at(v)] < -1 || parents_[at(v)] >= nodes())
+      for (int32_t v = node; v >= 0 && !placed[v]; v = parents_[v]) {
+        if (parents_[v] < -1 || parents_[v] >= nodes())
           throw InputError("node " + std::to_string(v) + ": its parent is out of range.");
         if (static_cast<int64_t>(way.size()) == nodes())
           throw InputError("node " + std::to_string(v) + " is its own ancestor.");
         way.push_back(v);
       }
       for (auto v = way.rbegin(); v != way.rend(); ++v) {
-        placed[at(*v)] = 1;
+        placed[*v] = 1;
         downwards_.push_back(*v);
       }
     }
@@ -134,17 +133,17 @@ class NodeSetStructure final : public Structure {
     if (static_cast<int64_t>(begin_.size()) != size_ + 1 || begin_.front() != 0 ||
         begin_.back() != static_cast<int64_t>(gold_.size()) || !std::is_sorted(begin_.begin(), begin_.end()))
       throw InputError("the bounds of gold sets must ascend from 0 to the number of their nodes.");
-    std::vector<int64_t> owner(at(nodes()), -1);
+    std::vector<int64_t> owner(nodes(), -1);
     for (int64_t i = 0; i < size_; ++i) {
-      for (int64_t k = begin_[at(i)]; k < begin_[at(i + 1)]; ++k) {
-        const int32_t v = gold_[at(k)];
+      for (int64_t k = begin_[i]; k < begin_[i + 1]; ++k) {
+        const int32_t v = gold_[k];
         if (v < 0 || v >= nodes()) throw InputError("example " + std::to_string(i) + ": a node is out of range.");
-        if (owner[at(v)] == i) throw InputError("example " + std::to_string(i) + ": a node occurs twice.");
-        owner[at(v)] = i;
+        if (owner[v] == i) throw InputError("example " + std::to_string(i) + ": a node occurs twice.");
+        owner[v] = i;
       }
-      for (int64_t k = begin_[at(i)]; k < begin_[at(i + 1)]; ++k) {
-        const int32_t parent = parents_[at(gold_[at(k)])];
-        if (parent >= 0 && owner[at(parent)] != i)
+      for (int64_t k = begin_[i]; k < begin_[i + 1]; ++k) {
+        const int32_t parent = parents_[gold_[k]];
+        if (parent >= 0 && owner[parent] != i)
           throw InputError("example " + std::to_string(i) + ": a node is there without its parent.");
       }
     }
@@ -153,11 +152,10 @@ class NodeSetStructure final : public Structure {
   // For k-best and for costs: each node is an item that is left out, or has its part and its children as tails.
   void make_graph() {
     const int64_t n = nodes();
-    std::vector<int32_t> item(at(n));  // children first
-    for (int64_t k = 0; k < n; ++k) item[at(downwards_[at(k)])] = static_cast<int32_t>(n - 1 - k);
-    std::vector<std::vector<int32_t>> tails_of(at(n + 1));  // of each item; the last one is the whole
-    for (int32_t v = 0; v < n; ++v)
-      tails_of[at(parents_[at(v)] < 0 ? n : item[at(parents_[at(v)])])].push_back(item[at(v)]);
+    std::vector<int32_t> item(n);  // children first
+    for (int64_t k = 0; k < n; ++k) item[downwards_[k]] = static_cast<int32_t>(n - 1 - k);
+    std::vector<std::vector<int32_t>> tails_of(n + 1);  // of each item; the last one is the whole
+    for (int32_t v = 0; v < n; ++v) tails_of[parents_[v] < 0 ? n : item[parents_[v]]].push_back(item[v]);
     std::vector<int32_t> heads, tails, parts;
     std::vector<int64_t> tail_begin{0}, part_begin{0};
     const auto edge = [&](int64_t head, const std::vector<int32_t>& below) {
@@ -168,10 +166,10 @@ class NodeSetStructure final : public Structure {
     };
     for (int64_t k = 0; k < n; ++k) {
       edge(k, {});
-      parts.push_back(downwards_[at(n - 1 - k)]);
-      edge(k, tails_of[at(k)]);
+      parts.push_back(downwards_[n - 1 - k]);
+      edge(k, tails_of[k]);
     }
-    edge(n, tails_of[at(n)]);
+    edge(n, tails_of[n]);
     graph_ = std::make_unique<Hypergraph>(n + 1, std::move(heads), std::move(tail_begin), std::move(tails),
                                           std::move(part_begin), std::move(parts));
   }

@@ -48,7 +48,7 @@ class NonProjectiveTreeStructure final : public ArcTrees {
         tree::kbest(words(i), scores(i, theta, scratch), single_root(), wanted, workspace(), heads, values);
     ys.clear();
     for (int r = 0; r < found; ++r) {
-      ys.push_back({values[static_cast<size_t>(r)], {}});
+      ys.push_back({values[r], {}});
       to_parts(i, heads.data() + int64_t{r} * words(i), ys.back().y);
     }
   }

@@ -64,23 +64,23 @@ class PairParts {
     alignment::Scores s;
     s.n = p.n;
     s.m = p.m;
-    s.pair.resize(at(p.n));
-    s.row.resize(at(p.n));
+    s.pair.resize(p.n);
+    s.row.resize(p.n);
     s.distinct_rows = tied_ ? std::min(letters_, p.n) : p.n;
     if (tied_) {
       double* memory = nullptr;
       each_row(p, [&](int64_t i, int64_t row, int64_t rows, bool fresh) {
         if (!memory) memory = scratch.take(rows * p.m);
         double* to = memory + row * p.m;
-        s.row[at(i)] = row;
+        s.row[i] = row;
         if (fresh)
           for (int64_t j = 0; j < p.m; ++j) to[j] = theta[int64_t{p.x[i]} * letters_ + p.y[j]];
-        s.pair[at(i)] = to;
+        s.pair[i] = to;
       });
     } else {
       for (int64_t i = 0; i < p.n; ++i) {
-        s.pair[at(i)] = theta + i * p.m;
-        s.row[at(i)] = i;
+        s.pair[i] = theta + i * p.m;
+        s.row[i] = i;
       }
     }
     s.x_open = by_letter(p, theta, kXOpen, false, scratch);
@@ -113,16 +113,16 @@ class PairParts {
   // Memory for posteriors, all 0; `add` then adds them to the parts.
   alignment::Posteriors posteriors(const SequencePair& p, double* mu, Scratch& scratch) const {
     alignment::Posteriors q{};
-    q.pair.resize(at(p.n));
+    q.pair.resize(p.n);
     if (tied_) {
       double* memory = nullptr;
       each_row(p, [&](int64_t i, int64_t row, int64_t rows, bool fresh) {
         if (!memory) memory = scratch.take(rows * p.m);
-        q.pair[at(i)] = memory + row * p.m;
-        if (fresh) std::fill_n(q.pair[at(i)], p.m, 0.0);
+        q.pair[i] = memory + row * p.m;
+        if (fresh) std::fill_n(q.pair[i], p.m, 0.0);
       });
     } else {
-      for (int64_t i = 0; i < p.n; ++i) q.pair[at(i)] = mu + i * p.m;
+      for (int64_t i = 0; i < p.n; ++i) q.pair[i] = mu + i * p.m;
     }
     double* memory = scratch.take(6 * (p.n + p.m));
     std::fill_n(memory, 6 * (p.n + p.m), 0.0);
@@ -140,7 +140,7 @@ class PairParts {
     if (tied_)
       each_row(p, [&](int64_t i, int64_t, int64_t, bool fresh) {
         if (!fresh) return;
-        for (int64_t j = 0; j < p.m; ++j) mu[int64_t{p.x[i]} * letters_ + p.y[j]] += q.pair[at(i)][j];
+        for (int64_t j = 0; j < p.m; ++j) mu[int64_t{p.x[i]} * letters_ + p.y[j]] += q.pair[i][j];
       });
     const auto add_gap = [&](Kind kind, bool end, const double* values) {
       const bool of_x = kind == kXOpen || kind == kXExtend;
@@ -227,7 +227,6 @@ class PairParts {
   }
 
  private:
-  static size_t at(int64_t k) { return static_cast<size_t>(k); }
   int64_t kinds() const { return affine_ ? 2 : 1; }
   int64_t index(const SequencePair& p, bool of_x, int64_t k) const { return tied_ ? (of_x ? p.x : p.y)[k] : k; }
 
@@ -236,10 +235,10 @@ class PairParts {
   template <class Visit>
   void each_row(const SequencePair& p, const Visit& visit) const {
     thread_local std::vector<int32_t> row_of;
-    row_of.assign(at(letters_), -1);
+    row_of.assign(letters_, -1);
     int32_t rows = 0;
     for (int64_t i = 0; i < p.n; ++i) {
-      int32_t& row = row_of[at(p.x[i])];
+      int32_t& row = row_of[p.x[i]];
       const bool fresh = row < 0;
       if (fresh) row = rows++;
       visit(i, row, std::min(letters_, p.n), fresh);

@@ -28,7 +28,7 @@ class SecondOrderTreeStructure final : public TreesOfArcs {
     check_arcs([&](int n, const auto& has_arc) { return eisner::any_tree(n, has_arc, single_root); });
   }
 
-  int64_t parts(int64_t i) const override { return parts_[static_cast<size_t>(i)]; }
+  int64_t parts(int64_t i) const override { return parts_[i]; }
   void tree_parts(int64_t i, std::vector<TreePart>& parts) const override {
     parts.clear();
     layout(i).each_part([&](int g, int h, int sibling, int word) { parts.push_back({g, h, sibling, word, -1}); });

@@ -36,15 +36,15 @@ class Segments {
 
   int64_t labels() const { return static_cast<int64_t>(longest_.size()); }
   int64_t most() const { return most_; }  // the longest segment of any label
-  int64_t longest(int64_t l) const { return longest_[at(l)]; }
+  int64_t longest(int64_t l) const { return longest_[l]; }
   // How many lengths a segment of label l that ends at e can have.
-  int64_t lengths(int64_t e, int64_t l) const { return std::min<int64_t>(longest_[at(l)], e); }
+  int64_t lengths(int64_t e, int64_t l) const { return std::min<int64_t>(longest_[l], e); }
 
   // How many segments end before e.
-  int64_t before(int64_t e) const { return e <= most_ ? ended_[at(e)] : ended_.back() + (e - most_) * width_; }
+  int64_t before(int64_t e) const { return e <= most_ ? ended_[e] : ended_.back() + (e - most_) * width_; }
   int64_t count(int64_t n) const { return before(n + 1); }
   // The segments of label l that end at e, by ascending length from 1 on.
-  int64_t first(int64_t e, int64_t l) const { return before(e) + within_[at(std::min(e, most_) * labels() + l)]; }
+  int64_t first(int64_t e, int64_t l) const { return before(e) + within_[std::min(e, most_) * labels() + l]; }
 
   // How many spans end before e.
   int64_t spans_before(int64_t e) const {
@@ -73,7 +73,6 @@ class Segments {
 
  private:
   static constexpr int64_t kLongest = 1'000'000;
-  static size_t at(int64_t k) { return static_cast<size_t>(k); }
 
   std::vector<int32_t> longest_;
   int64_t most_ = 0;
@@ -99,7 +98,7 @@ struct SegmentTags {
         throw InputError("a label has a tag for the inside of segments exactly if they may have several tokens.");
       for (const int32_t tag : {first[l], inside[l]}) {
         if (tag == -1 && !longer) continue;
-        if (tag < 0 || tag >= tags || used[static_cast<size_t>(tag)]++) throw InputError("tags must be distinct.");
+        if (tag < 0 || tag >= tags || used[tag]++) throw InputError("tags must be distinct.");
       }
     }
   }

@@ -106,7 +106,7 @@ void bind_semi_markov(nb::module_& m) {
               const std::vector<uint8_t> flags = s.good_tags(i);
               for (int64_t t = 0; t < s.length(i); ++t) {
                 for (int32_t tag = 0; tag < s.tags().tags; ++tag)
-                  if (flags[static_cast<size_t>(t * s.tags().tags + tag)]) tags.push_back(tag);
+                  if (flags[t * s.tags().tags + tag]) tags.push_back(tag);
                 begin.push_back(static_cast<int64_t>(tags.size()));
               }
             }
@@ -125,7 +125,7 @@ void bind_semi_markov(nb::module_& m) {
               for (const int32_t part : s.good_parts(i)) {
                 if (part >= s.segments().count(n)) break;
                 const Segments::Segment of = s.segments().segment(part);
-                of_span[static_cast<size_t>(s.segments().spans_before(of.end) + of.end - of.start - 1)].push_back(
+                of_span[s.segments().spans_before(of.end) + of.end - of.start - 1].push_back(
                     static_cast<int32_t>(of.label));
               }
               for (const std::vector<int32_t>& of : of_span) {
@@ -145,11 +145,11 @@ void bind_semi_markov(nb::module_& m) {
             for (int64_t i = 0; i < s.size(); ++i) {
               const int64_t count = s.segments().count(s.length(i));
               for (const int32_t part : s.good_parts(i))
-                if (part >= count) seen[static_cast<size_t>((part - count) % pairs)] = 1;
+                if (part >= count) seen[(part - count) % pairs] = 1;
             }
             std::vector<int64_t> found;
             for (int64_t q = 0; q < pairs; ++q)
-              if (seen[static_cast<size_t>(q)]) found.push_back(q);
+              if (seen[q]) found.push_back(q);
             return to_numpy(std::move(found));
           },
           "The pairs of neighboring labels that good outputs have, from left to right label by label.")

@@ -54,11 +54,11 @@ class SemiMarkovStructure final : public Structure, public GoodInference {
     if (data_.cost && data_.cost->labels() != tags_.tags)
       throw InputError("there are " + std::to_string(tags_.tags) + " tags, and costs of " +
                        std::to_string(data_.cost->labels()) + ".");
-    if (data_.outside.size() != at(labels())) throw InputError("every label needs its flag.");
+    if (data_.outside.size() != static_cast<size_t>(labels())) throw InputError("every label needs its flag.");
     for (int64_t l = 0; l < labels(); ++l)
-      if (data_.outside[at(l)] && segments_.longest(l) != 1)
+      if (data_.outside[l] && segments_.longest(l) != 1)
         throw InputError("a segment outside of spans must have one token.");
-    if (!data_.allowed.empty() && data_.allowed.size() != tokens * at(tags_.tags))
+    if (!data_.allowed.empty() && data_.allowed.size() != tokens * static_cast<size_t>(tags_.tags))
       throw InputError("allowed tags must be (tokens, tags).");
     for (int64_t i = 0; i < size(); ++i)
       if (parts(i) > std::numeric_limits<int32_t>::max())
@@ -73,7 +73,7 @@ class SemiMarkovStructure final : public Structure, public GoodInference {
   const SegmentTags& tags() const { return tags_; }
   bool tied() const { return tied_; }
   int64_t labels() const { return segments_.labels(); }
-  int64_t length(int64_t i) const { return data_.begin[at(i + 1)] - data_.begin[at(i)]; }
+  int64_t length(int64_t i) const { return data_.begin[i + 1] - data_.begin[i]; }
 
   int64_t size() const override { return static_cast<int64_t>(data_.begin.size()) - 1; }
   int64_t parts(int64_t i) const override { return segments_.count(length(i)) + tables(length(i)) * pairs(); }
@@ -85,23 +85,23 @@ class SemiMarkovStructure final : public Structure, public GoodInference {
   bool has_gold() const override { return !data_.gold.empty() || data_.begin.back() == 0; }
   int64_t gold_count(int64_t i) const override {
     if (!divided()) return 1;
-    return static_cast<int64_t>(std::min(good_[at(i)].count(), static_cast<double>(kListedGood)));
+    return static_cast<int64_t>(std::min(good_[i].count(), static_cast<double>(kListedGood)));
   }
   // The output of the gold tags comes first.
   void gold(int64_t i, int64_t k, Output& y) const override {
     check_gold();
-    y.assign(gold_.begin() + gold_begin_[at(i)], gold_.begin() + gold_begin_[at(i + 1)]);
+    y.assign(gold_.begin() + gold_begin_[i], gold_.begin() + gold_begin_[i + 1]);
     add_pairs(length(i), y);
     if (k == 0) return;
-    const std::vector<double> zeros(at(parts(i)), 0.0);
+    const std::vector<double> zeros(parts(i), 0.0);
     std::vector<ScoredOutput> ys;
     Scratch scratch;
-    good_[at(i)].kbest(zeros.data(), k + 1, ys, scratch);
+    good_[i].kbest(zeros.data(), k + 1, ys, scratch);
     Output first = y;
     std::sort(first.begin(), first.end());
     ys.erase(std::remove_if(ys.begin(), ys.end(), [&](const ScoredOutput& other) { return other.y == first; }),
              ys.end());
-    y = std::move(ys[at(k - 1)].y);
+    y = std::move(ys[k - 1].y);
   }
 
   // Whether there are alternatives, so that the problem can be asked for its good outputs alone.
@@ -119,8 +119,8 @@ class SemiMarkovStructure final : public Structure, public GoodInference {
     check_gold();
     Output found;
     if (divided()) {
-      for (int64_t e = 0; e < good_[at(i)].edges(); ++e)
-        if (good_[at(i)].part(e) >= 0) found.push_back(good_[at(i)].part(e));
+      for (int64_t e = 0; e < good_[i].edges(); ++e)
+        if (good_[i].part(e) >= 0) found.push_back(good_[i].part(e));
     } else {
       gold(i, 0, found);
     }
@@ -130,14 +130,13 @@ class SemiMarkovStructure final : public Structure, public GoodInference {
   }
   // (tokens, tags): which tags the tokens have in good outputs.
   std::vector<uint8_t> good_tags(int64_t i) const {
-    std::vector<uint8_t> flags(at(length(i) * tags_.tags), 0);
+    std::vector<uint8_t> flags(length(i) * tags_.tags, 0);
     const int64_t count = segments_.count(length(i));
     for (const int32_t part : good_parts(i)) {
       if (part >= count) break;
       const Segments::Segment segment = segments_.segment(part);
-      flags[at(segment.start * tags_.tags + tags_.first[at(segment.label)])] = 1;
-      for (int64_t t = segment.start + 1; t < segment.end; ++t)
-        flags[at(t * tags_.tags + tags_.inside[at(segment.label)])] = 1;
+      flags[segment.start * tags_.tags + tags_.first[segment.label]] = 1;
+      for (int64_t t = segment.start + 1; t < segment.end; ++t) flags[t * tags_.tags + tags_.inside[segment.label]] = 1;
     }
     return flags;
   }
@@ -148,25 +147,24 @@ class SemiMarkovStructure final : public Structure, public GoodInference {
     check_gold();
     if (data_.of_segments) return cost_of_segments(i, delta);
     if (!data_.cost) return 0;
-    const int32_t* gold = data_.gold.data() + data_.begin[at(i)];
+    const int32_t* gold = data_.gold.data() + data_.begin[i];
     const std::vector<uint8_t> good = divided() ? good_tags(i) : std::vector<uint8_t>();
-    std::vector<double> row(at(tags_.tags)), other(at(tags_.tags)), first(at(n * labels())),
-        inside(at((n + 1) * labels()), 0.0);
+    std::vector<double> row(tags_.tags), other(tags_.tags), first(n * labels()), inside((n + 1) * labels(), 0.0);
     for (int64_t t = 0; t < n; ++t) {  // inside: sums over the tokens before t
       data_.cost->row(gold[t], row.data());
       for (int32_t tag = 0; divided() && tag < tags_.tags; ++tag) {  // a tag costs what it costs beside the nearest
-        if (!good[at(t * tags_.tags + tag)]) continue;
+        if (!good[t * tags_.tags + tag]) continue;
         data_.cost->row(tag, other.data());
         for (size_t k = 0; k < row.size(); ++k) row[k] = std::min(row[k], other[k]);
       }
       for (int64_t l = 0; l < labels(); ++l) {
-        first[at(t * labels() + l)] = row[at(tags_.first[at(l)])];
-        const int32_t tag = tags_.inside[at(l)];
-        inside[at((t + 1) * labels() + l)] = inside[at(t * labels() + l)] + (tag < 0 ? 0.0 : row[at(tag)]);
+        first[t * labels() + l] = row[tags_.first[l]];
+        const int32_t tag = tags_.inside[l];
+        inside[(t + 1) * labels() + l] = inside[t * labels() + l] + (tag < 0 ? 0.0 : row[tag]);
       }
     }
     each_segment(n, [&](int64_t part, int64_t s, int64_t e, int64_t l) {
-      delta[part] = first[at(s * labels() + l)] + inside[at(e * labels() + l)] - inside[at((s + 1) * labels() + l)];
+      delta[part] = first[s * labels() + l] + inside[e * labels() + l] - inside[(s + 1) * labels() + l];
     });
     return 0;
   }
@@ -174,17 +172,17 @@ class SemiMarkovStructure final : public Structure, public GoodInference {
   bool constrained() const override { return !data_.allowed.empty(); }
   void forbid(int64_t i, double* theta) const override {
     if (data_.allowed.empty()) return;
-    const uint8_t* allowed = data_.allowed.data() + data_.begin[at(i)] * tags_.tags;
+    const uint8_t* allowed = data_.allowed.data() + data_.begin[i] * tags_.tags;
     const int64_t n = length(i);
-    std::vector<int64_t> last(at(labels()), -1);  // the last token before e that cannot be inside of a segment
+    std::vector<int64_t> last(labels(), -1);  // the last token before e that cannot be inside of a segment
     for (int64_t e = 1; e <= n; ++e)
       for (int64_t l = 0; l < labels(); ++l) {
-        const int32_t tag = tags_.inside[at(l)];
-        if (tag >= 0 && !allowed[(e - 1) * tags_.tags + tag]) last[at(l)] = e - 1;
+        const int32_t tag = tags_.inside[l];
+        if (tag >= 0 && !allowed[(e - 1) * tags_.tags + tag]) last[l] = e - 1;
         double* of = theta + segments_.first(e, l);
         for (int64_t m = 1; m <= segments_.lengths(e, l); ++m) {
           const int64_t s = e - m;
-          if (!allowed[s * tags_.tags + tags_.first[at(l)]] || last[at(l)] > s) of[m - 1] = -kInfinity;
+          if (!allowed[s * tags_.tags + tags_.first[l]] || last[l] > s) of[m - 1] = -kInfinity;
         }
       }
   }
@@ -227,53 +225,53 @@ class SemiMarkovStructure final : public Structure, public GoodInference {
     if (width > kMostCells / (2 * (n + 1) * L))
       throw InputError("argmax_by_cost would need tables of more than " + std::to_string(kMostCells) +
                        " entries for example " + std::to_string(i) + ": use smaller costs.");
-    const auto size = at((n + 1) * L * width);
+    const auto size = (n + 1) * L * width;
     std::vector<double> in(size, -kInfinity), begin(size, -kInfinity);
-    const auto cell = [&](int64_t t, int64_t l) { return at((t * L + l) * width); };
+    const auto cell = [&](int64_t t, int64_t l) { return static_cast<size_t>((t * L + l) * width); };
     const auto raise = [&](double* to, const double* from, int64_t paid, double score) {
       if (score == -kInfinity) return;
       for (int64_t c = std::max<int64_t>(0, -paid); c < width - std::max<int64_t>(0, paid); ++c)
         to[c + paid] = std::max(to[c + paid], from[c] + score);
     };
-    for (int64_t l = 0; l < L; ++l) begin[cell(0, l) + at(-floor)] = 0;
+    for (int64_t l = 0; l < L; ++l) begin[cell(0, l) + static_cast<size_t>(-floor)] = 0;
     for (int64_t e = 1; e <= n; ++e) {
       for (int64_t l = 0; l < L; ++l)
         for (int64_t m = 1; m <= segments_.lengths(e, l); ++m) {
           const int64_t part = segments_.first(e, l) + m - 1;
-          raise(&in[cell(e, l)], &begin[cell(e - m, l)], costs[at(part)], theta[part]);
+          raise(&in[cell(e, l)], &begin[cell(e - m, l)], costs[part], theta[part]);
         }
       for (int64_t q = 0; e < n && q < pairs(); ++q) {
         const int64_t part = table(n, e) + q;
-        raise(&begin[cell(e, q % L)], &in[cell(e, q / L)], costs[at(part)], theta[part]);
+        raise(&begin[cell(e, q % L)], &in[cell(e, q / L)], costs[part], theta[part]);
       }
     }
     for (int64_t c = 0; c < width; ++c) {
       int64_t l = 0;
       for (int64_t k = 1; k < L; ++k)
-        if (in[cell(n, k) + at(c)] > in[cell(n, l) + at(c)]) l = k;
-      const double value = in[cell(n, l) + at(c)];
+        if (in[cell(n, k) + static_cast<size_t>(c)] > in[cell(n, l) + static_cast<size_t>(c)]) l = k;
+      const double value = in[cell(n, l) + static_cast<size_t>(c)];
       if (value == -kInfinity) continue;
       CostedOutput found{c + floor, value, {}};
       int64_t left = c;
       for (int64_t e = n; e > 0;) {
-        const double here = in[cell(e, l) + at(left)];
+        const double here = in[cell(e, l) + static_cast<size_t>(left)];
         for (int64_t m = 1;; ++m) {
           const int64_t part = segments_.first(e, l) + m - 1;
-          const int64_t from = left - costs[at(part)];
+          const int64_t from = left - costs[part];
           if (theta[part] == -kInfinity || from < 0 || from >= width) continue;
-          if (begin[cell(e - m, l) + at(from)] + theta[part] != here) continue;
+          if (begin[cell(e - m, l) + static_cast<size_t>(from)] + theta[part] != here) continue;
           found.y.push_back(static_cast<int32_t>(part));
           e -= m;
           left = from;
           break;
         }
         if (e == 0) break;
-        const double there = begin[cell(e, l) + at(left)];
+        const double there = begin[cell(e, l) + static_cast<size_t>(left)];
         for (int64_t k = 0;; ++k) {
           const int64_t part = table(n, e) + k * L + l;
-          const int64_t from = left - costs[at(part)];
+          const int64_t from = left - costs[part];
           if (theta[part] == -kInfinity || from < 0 || from >= width) continue;
-          if (in[cell(e, k) + at(from)] + theta[part] != there) continue;
+          if (in[cell(e, k) + static_cast<size_t>(from)] + theta[part] != there) continue;
           l = k;
           left = from;
           break;
@@ -318,24 +316,22 @@ class SemiMarkovStructure final : public Structure, public GoodInference {
     std::vector<double> weights;
     for (Output& y : ys) {
       y.clear();
-      weights.assign(at(L), 0.0);
-      for (int64_t l = 0; l < L; ++l) weights[at(l)] = std::exp(prefixes.in[n * L + l] - log_z);
+      weights.assign(L, 0.0);
+      for (int64_t l = 0; l < L; ++l) weights[l] = std::exp(prefixes.in[n * L + l] - log_z);
       int64_t l = random.choose(weights.data(), L);
       for (int64_t e = n; e > 0;) {
         const int64_t first = segments_.first(e, l);
         const int64_t lengths = segments_.lengths(e, l);
-        weights.assign(at(lengths), 0.0);
+        weights.assign(lengths, 0.0);
         for (int64_t m = 1; m <= lengths; ++m)
-          weights[at(m - 1)] =
-              std::exp(prefixes.begin[(e - m) * L + l] + theta[first + m - 1] - prefixes.in[e * L + l]);
+          weights[m - 1] = std::exp(prefixes.begin[(e - m) * L + l] + theta[first + m - 1] - prefixes.in[e * L + l]);
         const int64_t m = random.choose(weights.data(), lengths) + 1;
         y.push_back(static_cast<int32_t>(first + m - 1));
         e -= m;
         if (e == 0) break;
-        weights.assign(at(L), 0.0);
+        weights.assign(L, 0.0);
         for (int64_t k = 0; k < L; ++k)
-          weights[at(k)] =
-              std::exp(prefixes.in[e * L + k] + theta[table(n, e) + k * L + l] - prefixes.begin[e * L + l]);
+          weights[k] = std::exp(prefixes.in[e * L + k] + theta[table(n, e) + k * L + l] - prefixes.begin[e * L + l]);
         l = random.choose(weights.data(), L);
       }
       finish(n, y);
@@ -347,20 +343,19 @@ class SemiMarkovStructure final : public Structure, public GoodInference {
     if (tied_) return unsupported("entropy (it needs neighbor parts per boundary)"), 0.0;
     const int64_t n = length(i);
     const int64_t L = labels();
-    std::vector<double> begin(at(n * L), 0.0), in(at((n + 1) * L), 0.0);
+    std::vector<double> begin(n * L, 0.0), in((n + 1) * L, 0.0);
     each_segment(n, [&](int64_t part, int64_t s, int64_t e, int64_t l) {
-      begin[at(s * L + l)] += mu[part];
-      in[at(e * L + l)] += mu[part];
+      begin[s * L + l] += mu[part];
+      in[e * L + l] += mu[part];
     });
     double sum = 0;
     const auto step = [&](int64_t part, double from) {
       t[part] = mu[part] > 0 ? std::log(mu[part] / from) : -kInfinity;
       if (mu[part] > 0) sum -= mu[part] * t[part];
     };
-    each_segment(n,
-                 [&](int64_t part, int64_t s, int64_t, int64_t l) { step(part, s > 0 ? begin[at(s * L + l)] : 1.0); });
+    each_segment(n, [&](int64_t part, int64_t s, int64_t, int64_t l) { step(part, s > 0 ? begin[s * L + l] : 1.0); });
     for (int64_t s = 1; s < n; ++s)
-      for (int64_t q = 0; q < pairs(); ++q) step(table(n, s) + q, in[at(s * L + q / L)]);
+      for (int64_t q = 0; q < pairs(); ++q) step(table(n, s) + q, in[s * L + q / L]);
     return sum;
   }
 
@@ -373,8 +368,8 @@ class SemiMarkovStructure final : public Structure, public GoodInference {
       if (parts[k] < 0 || parts[k] >= segments) throw InputError("a part of an output is not a segment.");
       const Segments::Segment segment = segments_.segment(parts[k]);
       if (segment.start != done) throw InputError("the segments of an output do not follow one another.");
-      tags[done] = tags_.first[at(segment.label)];
-      std::fill(tags + done + 1, tags + segment.end, tags_.inside[at(segment.label)]);
+      tags[done] = tags_.first[segment.label];
+      std::fill(tags + done + 1, tags + segment.end, tags_.inside[segment.label]);
       done = segment.end;
     }
     if (done < n) throw InputError("the segments of an output do not cover its tokens.");
@@ -391,8 +386,8 @@ class SemiMarkovStructure final : public Structure, public GoodInference {
     const int64_t K = tags.tags;
     std::fill(of_tags, of_tags + n * K, 0.0);
     for (int64_t l = 0; l < segments.labels(); ++l) {
-      double* first = of_tags + tags.first[at(l)];
-      double* inside = tags.inside[at(l)] < 0 ? nullptr : of_tags + tags.inside[at(l)];
+      double* first = of_tags + tags.first[l];
+      double* inside = tags.inside[l] < 0 ? nullptr : of_tags + tags.inside[l];
       for (int64_t e = 1; e <= n; ++e) {
         const double* of = values + segments.first(e, l);
         const int64_t lengths = segments.lengths(e, l);
@@ -415,7 +410,6 @@ class SemiMarkovStructure final : public Structure, public GoodInference {
  private:
   static constexpr int64_t kMostCells = 200'000'000;
 
-  static size_t at(int64_t k) { return static_cast<size_t>(k); }
   void check_gold() const {
     if (!has_gold()) throw InputError("this problem was bound without gold outputs.");
   }
@@ -449,30 +443,30 @@ class SemiMarkovStructure final : public Structure, public GoodInference {
 
   // The segments of the gold tags.
   void read_gold() {
-    std::vector<int32_t> label(at(tags_.tags), -1);
-    std::vector<uint8_t> begins(at(tags_.tags), 0);
+    std::vector<int32_t> label(tags_.tags, -1);
+    std::vector<uint8_t> begins(tags_.tags, 0);
     for (int64_t l = 0; l < labels(); ++l) {
-      label[at(tags_.first[at(l)])] = static_cast<int32_t>(l);
-      begins[at(tags_.first[at(l)])] = 1;
-      if (tags_.inside[at(l)] >= 0) label[at(tags_.inside[at(l)])] = static_cast<int32_t>(l);
+      label[tags_.first[l]] = static_cast<int32_t>(l);
+      begins[tags_.first[l]] = 1;
+      if (tags_.inside[l] >= 0) label[tags_.inside[l]] = static_cast<int32_t>(l);
     }
     gold_begin_.push_back(0);
     for (int64_t i = 0; i < size(); ++i) {
-      const int32_t* tags = data_.gold.data() + data_.begin[at(i)];
+      const int32_t* tags = data_.gold.data() + data_.begin[i];
       const int64_t n = length(i);
       int64_t start = 0;
       for (int64_t t = 0; t < n; ++t) {
         const auto where = [&] { return "example " + std::to_string(i) + ", position " + std::to_string(t) + ": "; };
-        if (tags[t] < 0 || tags[t] >= tags_.tags || label[at(tags[t])] < 0)
+        if (tags[t] < 0 || tags[t] >= tags_.tags || label[tags[t]] < 0)
           throw InputError(where() + "its tag is out of range.");
-        if (begins[at(tags[t])]) {
+        if (begins[tags[t]]) {
           start = t;
-        } else if (t == start || label[at(tags[t])] != label[at(tags[start])]) {
+        } else if (t == start || label[tags[t]] != label[tags[start]]) {
           throw InputError(where() + "its tag continues a segment that has not begun.");
         }
-        const bool ends = t + 1 == n || (tags[t + 1] >= 0 && tags[t + 1] < tags_.tags && begins[at(tags[t + 1])]);
+        const bool ends = t + 1 == n || (tags[t + 1] >= 0 && tags[t + 1] < tags_.tags && begins[tags[t + 1]]);
         if (!ends) continue;
-        const int64_t l = label[at(tags[t])];
+        const int64_t l = label[tags[t]];
         if (t + 1 - start > segments_.longest(l))
           throw InputError("example " + std::to_string(i) + ", position " + std::to_string(start) + ": a segment of " +
                            std::to_string(t + 1 - start) + " tokens, and those of its label have at most " +
@@ -494,23 +488,21 @@ class SemiMarkovStructure final : public Structure, public GoodInference {
   GoodSegments good_segments(int64_t i) const {
     if (!divided()) throw InputError("this problem was bound without alternatives.");
     std::vector<Segments::Segment> right;
-    for (int64_t k = gold_begin_[at(i)]; k < gold_begin_[at(i + 1)]; ++k)
-      right.push_back(segments_.segment(gold_[at(k)]));
+    for (int64_t k = gold_begin_[i]; k < gold_begin_[i + 1]; ++k) right.push_back(segments_.segment(gold_[k]));
     const int64_t n = length(i);
-    return GoodSegments(segments_, data_.outside, n, right, data_.alternatives[at(i)],
+    return GoodSegments(segments_, data_.outside, n, right, data_.alternatives[i],
                         [&](int64_t s) { return table(n, s); });
   }
   const Paths& good_paths(int64_t i) const {
     if (!divided()) throw InputError("this problem was bound without alternatives.");
-    return good_[at(i)];
+    return good_[i];
   }
 
   double cost_of_segments(int64_t i, double* delta) const {
-    each_segment(length(i),
-                 [&](int64_t part, int64_t, int64_t, int64_t l) { delta[part] = data_.outside[at(l)] ? 0 : 1; });
+    each_segment(length(i), [&](int64_t part, int64_t, int64_t, int64_t l) { delta[part] = data_.outside[l] ? 0 : 1; });
     double c0 = 0;
-    for (int64_t k = gold_begin_[at(i)]; k < gold_begin_[at(i + 1)]; ++k) {
-      double& of = delta[gold_[at(k)]];
+    for (int64_t k = gold_begin_[i]; k < gold_begin_[i + 1]; ++k) {
+      double& of = delta[gold_[k]];
       c0 += of;
       of = -of;
     }
@@ -876,7 +868,7 @@ class SemiMarkovStructure final : public Structure, public GoodInference {
     Scratch scratch;
     Output y;
     for (int64_t i = 0; i < size(); ++i) {
-      theta.assign(at(parts(i)), 0.0);
+      theta.assign(parts(i), 0.0);
       forbid(i, theta.data());
       const Scratch::Frame frame(scratch);
       if (argmax(i, theta.data(), y, scratch) == -kInfinity)
@@ -884,7 +876,7 @@ class SemiMarkovStructure final : public Structure, public GoodInference {
       if (!has_gold()) continue;
       gold(i, 0, y);
       for (const int32_t part : y)
-        if (theta[at(part)] == -kInfinity)
+        if (theta[part] == -kInfinity)
           throw InputError("example " + std::to_string(i) + ": the constraints forbid its own tags.");
     }
   }

@@ -34,7 +34,7 @@ class SinglePartStructure : public Structure {
     ys.clear();
     for (int64_t p = 0; p < n; ++p) {
       if (theta[p] == -kInfinity) continue;
-      const int64_t cost = costs[static_cast<size_t>(p)];
+      const int64_t cost = costs[p];
       const auto same = std::find_if(ys.begin(), ys.end(), [cost](const CostedOutput& y) { return y.cost == cost; });
       if (same == ys.end())
         ys.push_back({cost, theta[p], {static_cast<int32_t>(p)}});

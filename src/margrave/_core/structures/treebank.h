@@ -33,14 +33,12 @@ class Treebank {
   }
 
   int64_t size() const { return static_cast<int64_t>(begin_.size()) - 1; }
-  int words(int64_t i) const {
-    return static_cast<int>(begin_[static_cast<size_t>(i) + 1] - begin_[static_cast<size_t>(i)]);
-  }
+  int words(int64_t i) const { return static_cast<int>(begin_[i + 1] - begin_[i]); }
   bool single_root() const { return single_root_; }
   bool has_gold() const { return !heads_.empty() || begin_.back() == 0; }
   const int32_t* gold_heads(int64_t i) const {
     if (heads_.empty()) throw InputError("this problem was bound without gold trees.");
-    return heads_.data() + begin_[static_cast<size_t>(i)];
+    return heads_.data() + begin_[i];
   }
 
   // The same, but refuses gold trees with arcs that cross: a word under an arc then has its head outside of it.
@@ -115,7 +113,7 @@ class Arcs {
   }
 
   bool all() const { return all_; }  // of every sentence
-  int64_t begin(int64_t i) const { return begin_[static_cast<size_t>(i)]; }
+  int64_t begin(int64_t i) const { return begin_[i]; }
   int64_t count(int64_t i) const { return begin(i + 1) - begin(i); }
   const tree::Arc* of(int64_t i) const { return arcs_.data() + begin(i); }  // where they are stored
   tree::Arc at(int64_t i, int64_t arc) const { return stored_ ? of(i)[arc] : tree::arc_of(treebank_.words(i), arc); }

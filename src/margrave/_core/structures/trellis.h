@@ -22,22 +22,22 @@ class Grams {
   // forbidden: (labels, labels) of 0 and 1, or empty. Order 1 keeps every pair, so that tables stay square and dense.
   Grams(int64_t labels, int64_t order, const std::vector<uint8_t>& forbidden) : labels_(labels), order_(order) {
     if (order < 1 || order > 3) throw InputError("the order of a chain must be 1, 2 or 3.");
-    if (!forbidden.empty() && forbidden.size() != at(labels * labels))
+    if (!forbidden.empty() && forbidden.size() != static_cast<size_t>(labels * labels))
       throw InputError("forbidden transitions must be (labels, labels).");
-    levels_.resize(at(order + 2));
+    levels_.resize(order + 2);
     Level& single = levels_[1];
     for (int64_t l = 0; l < labels; ++l) single.last.push_back(static_cast<int32_t>(l));
     const bool drop = order > 1 && !forbidden.empty();
     for (int64_t m = 2; m <= order + 1; ++m) {
-      const Level& below = levels_[at(m - 1)];
-      Level& level = levels_[at(m)];
+      const Level& below = levels_[m - 1];
+      Level& level = levels_[m];
       if (below.size() > kMostGrams / labels)
         throw InputError("order " + std::to_string(order) + " with " + std::to_string(labels) +
                          " labels makes too many label tuples: take a lower order.");
       // an m-gram is an (m-1)-gram and one more label, which must itself end in an existing (m-1)-gram
       for (int64_t p = 0; p < below.size(); ++p)
         for (int64_t l = 0; l < labels; ++l) {
-          if (drop && forbidden[at(below.last[at(p)] * labels + l)]) continue;
+          if (drop && forbidden[below.last[p] * labels + l]) continue;
           level.prefix.push_back(static_cast<int32_t>(p));
           level.last.push_back(static_cast<int32_t>(l));
         }
@@ -64,14 +64,14 @@ class Grams {
   int64_t labels() const { return labels_; }
   int64_t order() const { return order_; }
   int64_t parts() const { return total_; }  // gram parts of one position
-  const Level& level(int64_t m) const { return levels_[at(m)]; }
+  const Level& level(int64_t m) const { return levels_[m]; }
 
   // The grams that end at position t, the states there, and the state that a gram leads to.
   int64_t gram_length(int64_t t) const { return std::min(t, order_) + 1; }
-  int64_t states(int64_t t) const { return levels_[at(std::min(t + 1, order_))].size(); }
-  int64_t target(int64_t m, int64_t e) const { return m <= order_ ? e : levels_[at(m)].suffix[at(e)]; }
+  int64_t states(int64_t t) const { return levels_[std::min(t + 1, order_)].size(); }
+  int64_t target(int64_t m, int64_t e) const { return m <= order_ ? e : levels_[m].suffix[e]; }
   TupleLinks links(int64_t m) const {
-    const Level& level = levels_[at(m)];
+    const Level& level = levels_[m];
     return {level.incoming_begin.data(), level.incoming.data(), level.prefix.data(), level.outgoing_begin.data()};
   }
   // The parts of a sequence of labels: position parts first, in order, then the grams from left to right.
@@ -90,8 +90,8 @@ class Grams {
   int64_t find(const int32_t* y, int64_t m) const {
     int64_t id = y[0];
     for (int64_t k = 2; k <= m && id >= 0; ++k) {
-      const Level& level = levels_[at(k)];
-      if (level.size() == levels_[at(k - 1)].size() * labels_) {  // nothing is missing: no need to search
+      const Level& level = levels_[k];
+      if (level.size() == levels_[k - 1].size() * labels_) {  // nothing is missing: no need to search
         id = id * labels_ + y[k - 1];
         continue;
       }
@@ -100,12 +100,12 @@ class Grams {
       int64_t high = level.size();
       while (low < high) {
         const int64_t middle = (low + high) / 2;
-        if (std::make_pair(level.prefix[at(middle)], level.last[at(middle)]) < key)
+        if (std::make_pair(level.prefix[middle], level.last[middle]) < key)
           low = middle + 1;
         else
           high = middle;
       }
-      const bool found = low < level.size() && std::make_pair(level.prefix[at(low)], level.last[at(low)]) == key;
+      const bool found = low < level.size() && std::make_pair(level.prefix[low], level.last[low]) == key;
       id = found ? low : -1;
     }
     return id;
@@ -113,20 +113,19 @@ class Grams {
 
  private:
   static constexpr int64_t kMostGrams = 20'000'000;
-  static size_t at(int64_t k) { return static_cast<size_t>(k); }
 
   void link_suffixes(int64_t m) {
-    Level& level = levels_[at(m)];
-    std::vector<int32_t> labels(at(m));
+    Level& level = levels_[m];
+    std::vector<int32_t> labels(m);
     for (int64_t e = 0; e < level.size(); ++e) {
       if (m == 2) {
-        level.suffix.push_back(level.last[at(e)]);
+        level.suffix.push_back(level.last[e]);
         continue;
       }
       int64_t id = e;
       for (int64_t k = m; k >= 1; --k) {
-        labels[at(k - 1)] = levels_[at(k)].last[at(id)];
-        if (k > 1) id = levels_[at(k)].prefix[at(id)];
+        labels[k - 1] = levels_[k].last[id];
+        if (k > 1) id = levels_[k].prefix[id];
       }
       level.suffix.push_back(static_cast<int32_t>(find(labels.data() + 1, m - 1)));
     }
@@ -134,26 +133,26 @@ class Grams {
 
   // Which labels may follow depends on the last one alone, so that the targets of one prefix are neighbors.
   void group_by_prefix(int64_t m) {
-    Level& level = levels_[at(m)];
-    const int64_t prefixes = levels_[at(m - 1)].size();
-    level.outgoing_begin.assign(at(prefixes + 1), 0);
-    level.first_target.assign(at(prefixes), 0);
+    Level& level = levels_[m];
+    const int64_t prefixes = levels_[m - 1].size();
+    level.outgoing_begin.assign(prefixes + 1, 0);
+    level.first_target.assign(prefixes, 0);
     for (int64_t e = level.size() - 1; e >= 0; --e) {
-      ++level.outgoing_begin[at(level.prefix[at(e)] + 1)];
-      level.first_target[at(level.prefix[at(e)])] = static_cast<int32_t>(target(m, e));
+      ++level.outgoing_begin[level.prefix[e] + 1];
+      level.first_target[level.prefix[e]] = static_cast<int32_t>(target(m, e));
     }
-    for (int64_t p = 0; p < prefixes; ++p) level.outgoing_begin[at(p + 1)] += level.outgoing_begin[at(p)];
+    for (int64_t p = 0; p < prefixes; ++p) level.outgoing_begin[p + 1] += level.outgoing_begin[p];
   }
 
   void group_by_target(int64_t m) {
-    Level& level = levels_[at(m)];
-    const int64_t states = levels_[at(std::min(m, order_))].size();
-    level.incoming_begin.assign(at(states + 1), 0);
-    for (int64_t e = 0; e < level.size(); ++e) ++level.incoming_begin[at(target(m, e) + 1)];
-    for (int64_t s = 0; s < states; ++s) level.incoming_begin[at(s + 1)] += level.incoming_begin[at(s)];
+    Level& level = levels_[m];
+    const int64_t states = levels_[std::min(m, order_)].size();
+    level.incoming_begin.assign(states + 1, 0);
+    for (int64_t e = 0; e < level.size(); ++e) ++level.incoming_begin[target(m, e) + 1];
+    for (int64_t s = 0; s < states; ++s) level.incoming_begin[s + 1] += level.incoming_begin[s];
     std::vector<int64_t> next(level.incoming_begin.begin(), level.incoming_begin.end() - 1);
-    level.incoming.resize(at(level.size()));
-    for (int64_t e = 0; e < level.size(); ++e) level.incoming[at(next[at(target(m, e))]++)] = static_cast<int32_t>(e);
+    level.incoming.resize(level.size());
+    for (int64_t e = 0; e < level.size(); ++e) level.incoming[next[target(m, e)]++] = static_cast<int32_t>(e);
   }
 
   int64_t labels_;
@@ -203,7 +202,7 @@ inline void add_suffixes(const Grams& grams, int64_t m, const double* own, const
   for (size_t p = 0; p + 1 < level.outgoing_begin.size(); ++p) {
     const int64_t first = level.outgoing_begin[p];
     const int64_t n = level.outgoing_begin[p + 1] - first;
-    const double* suffix = n > 0 ? sums_of_suffixes + level.suffix[static_cast<size_t>(first)] : nullptr;
+    const double* suffix = n > 0 ? sums_of_suffixes + level.suffix[first] : nullptr;
     for (int64_t e = 0; e < n; ++e) sum[first + e] = own[first + e] + suffix[e];
   }
 }
@@ -219,7 +218,7 @@ class Trellis {
     const int64_t tables = length < 2 ? 0 : tied ? 1 : length - 1;
     const Grams::Level& longest = grams.level(grams.order());
     per_table_ = grams.order() == 1 ? 0 : longest.part + longest.size();
-    sums_.resize(at(tables * per_table_));
+    sums_.resize(tables * per_table_);
     for (int64_t k = 0; k < tables; ++k)
       for (int64_t m = 2; m <= grams.order(); ++m) {
         double* sums = sums_.data() + k * per_table_;
@@ -250,12 +249,12 @@ class Trellis {
   double edge(int64_t t, int64_t e) const {
     return t == 0 ? emission(t, e) : emission(t, e) + (own(t)[e] + below(t, e));
   }
-  int64_t source(int64_t t, int64_t e) const { return grams_.level(grams_.gram_length(t)).prefix[at(e)]; }
+  int64_t source(int64_t t, int64_t e) const { return grams_.level(grams_.gram_length(t)).prefix[e]; }
   template <typename Visit>
   void incoming(int64_t t, int64_t state, const Visit& visit) const {
     const Grams::Level& level = grams_.level(grams_.gram_length(t));
-    for (int64_t k = level.incoming_begin[at(state)]; k < level.incoming_begin[at(state + 1)]; ++k)
-      visit(static_cast<int64_t>(level.incoming[at(k)]));
+    for (int64_t k = level.incoming_begin[state]; k < level.incoming_begin[state + 1]; ++k)
+      visit(static_cast<int64_t>(level.incoming[k]));
   }
 
   // Of every state at every position: the best score of a prefix that ends there, and the state before it.
@@ -265,14 +264,14 @@ class Trellis {
     int64_t width;
 
     const double* at(int64_t t) const { return value.data() + t * width; }
-    int64_t before(int64_t t, int64_t s) const { return static_cast<int64_t>(source[Trellis::at(t * width + s)]); }
+    int64_t before(int64_t t, int64_t s) const { return static_cast<int64_t>(source[t * width + s]); }
   };
 
   Best viterbi() const {
     int64_t width = 0;  // forbidden transitions may leave fewer pairs than labels
     for (int64_t t = 0; t < std::min(length_, grams_.order()); ++t) width = std::max(width, grams_.states(t));
-    Best best{std::vector<double>(at(length_ * width)), std::vector<double>(at(length_ * width), -1.0), width};
-    std::vector<double> entering(at(width));  // what a state adds whatever gram leads there
+    Best best{std::vector<double>(length_ * width), std::vector<double>(length_ * width, -1.0), width};
+    std::vector<double> entering(width);  // what a state adds whatever gram leads there
     for (int64_t t = 0; t < length_; ++t) {
       double* now = best.value.data() + t * width;
       const double* scores = emission_ + t * grams_.labels();
@@ -284,8 +283,8 @@ class Trellis {
       const Grams::Level& states = grams_.level(std::min(t + 1, grams_.order()));
       const double* shorter = m > 2 ? sums(t, m - 1) : nullptr;
       for (int64_t s = 0; s < states.size(); ++s) {
-        const int64_t suffix = m <= grams_.order() ? states.suffix[at(s)] : s;
-        entering[at(s)] = scores[states.last[at(s)]] + (shorter ? shorter[suffix] : 0.0);
+        const int64_t suffix = m <= grams_.order() ? states.suffix[s] : s;
+        entering[s] = scores[states.last[s]] + (shorter ? shorter[suffix] : 0.0);
       }
       loops().tuples_viterbi(states.size(), grams_.links(m), own(t), entering.data(), now - width, now,
                              best.source.data() + t * width);
@@ -294,15 +293,14 @@ class Trellis {
   }
 
   void forward(std::vector<std::vector<double>>& alpha) const {
-    alpha.resize(at(length_));
+    alpha.resize(length_);
     std::vector<double> terms;
     for (int64_t t = 0; t < length_; ++t) {
-      alpha[at(t)].assign(at(grams_.states(t)), -kInfinity);
+      alpha[t].assign(grams_.states(t), -kInfinity);
       for (int64_t s = 0; s < grams_.states(t); ++s) {
         terms.clear();
-        incoming(t, s,
-                 [&](int64_t e) { terms.push_back(edge(t, e) + (t == 0 ? 0.0 : alpha[at(t - 1)][at(source(t, e))])); });
-        alpha[at(t)][at(s)] = log_sum(terms);
+        incoming(t, s, [&](int64_t e) { terms.push_back(edge(t, e) + (t == 0 ? 0.0 : alpha[t - 1][source(t, e)])); });
+        alpha[t][s] = log_sum(terms);
       }
     }
   }
@@ -315,11 +313,9 @@ class Trellis {
     return top + std::log(sum);
   }
 
-  static size_t at(int64_t k) { return static_cast<size_t>(k); }
-
  private:
   double emission(int64_t t, int64_t e) const {
-    return emission_[t * grams_.labels() + grams_.level(grams_.gram_length(t)).last[at(e)]];
+    return emission_[t * grams_.labels() + grams_.level(grams_.gram_length(t)).last[e]];
   }
   // The values of the m-grams that end at position t >= 1 with those of their suffixes, up to the order.
   const double* sums(int64_t t, int64_t m) const {
@@ -328,7 +324,7 @@ class Trellis {
   // Those of the suffixes of gram e.
   double below(int64_t t, int64_t e) const {
     const int64_t m = grams_.gram_length(t);
-    return m == 2 ? 0.0 : sums(t, m - 1)[grams_.level(m).suffix[at(e)]];
+    return m == 2 ? 0.0 : sums(t, m - 1)[grams_.level(m).suffix[e]];
   }
 
   const Grams& grams_;
@@ -353,7 +349,7 @@ class LazyPrefixes {
   // best: of every position and state the value of the best prefix that ends there, -inf if there is none. It has
   // `width` states for each position, and `stride` numbers for each state.
   LazyPrefixes(const Trellis& trellis, const double* best, int64_t width, int64_t stride)
-      : trellis_(trellis), best_(best), width_(width), stride_(stride), number_(at(trellis.length() * width), -1) {}
+      : trellis_(trellis), best_(best), width_(width), stride_(stride), number_(trellis.length() * width, -1) {}
 
   double best(int64_t t, int64_t state) const { return best_[(t * width_ + state) * stride_]; }
 
@@ -375,13 +371,13 @@ class LazyPrefixes {
     }
   }
 
-  double value(int64_t t, int64_t state, int64_t rank) { return at_state(t, state).found[at(rank)].value; }
+  double value(int64_t t, int64_t state, int64_t rank) { return at_state(t, state).found[rank].value; }
 
   void labels(int64_t t, int64_t state, int64_t rank, int32_t* out) {
     for (; t >= 0; --t) {
       find(t, state, rank);
-      const Prefix prefix = at_state(t, state).found[at(rank)];
-      out[t] = trellis_.grams().level(trellis_.grams().gram_length(t)).last[at(prefix.edge)];
+      const Prefix prefix = at_state(t, state).found[rank];
+      out[t] = trellis_.grams().level(trellis_.grams().gram_length(t)).last[prefix.edge];
       if (t > 0) state = trellis_.source(t, prefix.edge);
       rank = prefix.rank;
     }
@@ -396,16 +392,14 @@ class LazyPrefixes {
     bool exhausted = false;
   };
 
-  static size_t at(int64_t k) { return static_cast<size_t>(k); }
-
   // Few states are ever asked for.
   State& at_state(int64_t t, int64_t s) {
-    int32_t& number = number_[at(t * width_ + s)];
+    int32_t& number = number_[t * width_ + s];
     if (number < 0) {
       number = static_cast<int32_t>(states_.size());
       states_.emplace_back();
     }
-    return states_[at(number)];
+    return states_[number];
   }
 
   void push(State& state, Prefix prefix) {
@@ -430,8 +424,8 @@ class LazyPrefixes {
       const State& before = at_state(t - 1, source);
       const int64_t wanted = last.rank + 1;
       if (static_cast<int64_t>(before.found.size()) > wanted)
-        push(state, {trellis_.extended(t, last.edge, before.found[at(wanted)].value), last.edge,
-                     static_cast<int32_t>(wanted)});
+        push(state,
+             {trellis_.extended(t, last.edge, before.found[wanted].value), last.edge, static_cast<int32_t>(wanted)});
       else if (!before.exhausted)
         return source;
     }
@@ -492,7 +486,7 @@ void draw_labels(const Trellis& trellis, const std::vector<double>& ends, const 
   int64_t state = random.choose(ends.data(), static_cast<int64_t>(ends.size()));
   for (int64_t t = trellis.length() - 1;; --t) {
     const Grams::Level& states = grams.level(std::min(t + 1, grams.order()));
-    labels[static_cast<size_t>(t)] = states.last[static_cast<size_t>(state)];
+    labels[t] = states.last[state];
     if (t == 0) return;
     weights.clear();
     sources.clear();
@@ -500,7 +494,7 @@ void draw_labels(const Trellis& trellis, const std::vector<double>& ends, const 
       sources.push_back(trellis.source(t, e));
       weights.push_back(weight(t, e, sources.back(), state));
     });
-    state = sources[static_cast<size_t>(random.choose(weights.data(), static_cast<int64_t>(weights.size())))];
+    state = sources[random.choose(weights.data(), static_cast<int64_t>(weights.size()))];
   }
 }
 

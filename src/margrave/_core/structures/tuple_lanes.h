@@ -54,7 +54,7 @@ class TupleLanes final : public LabelLanes {
     const Scratch::Frame frame(scratch);
     ChainLane in[kLockStep] = {};
     const int64_t longest = enter(lanes, in);
-    std::vector<int32_t> labels(at(longest * kLockStep));
+    std::vector<int32_t> labels(longest * kLockStep);
     viterbi(in, longest, 2, labels, scratch);
     for (size_t b = 0; b < lanes.size(); ++b) {
       lanes[b].value = in[b].value;
@@ -67,7 +67,7 @@ class TupleLanes final : public LabelLanes {
     const Scratch::Frame frame(scratch);
     ChainLane in[kLockStep] = {};
     const int64_t longest = enter_short(lanes, in);
-    std::vector<int32_t> labels(at(longest * kLockStep));
+    std::vector<int32_t> labels(longest * kLockStep);
     const double* tops = viterbi(in, longest, longest, labels, scratch);
     for (size_t b = 0; b < lanes.size(); ++b) {
       if (in[b].length == 0) {
@@ -148,21 +148,21 @@ class TupleLanes final : public LabelLanes {
       if (m == 1) continue;
       for (const int64_t part : used)
         if (part >= level.part && part < level.part + level.size())
-          used_[at(m)].push_back(static_cast<int32_t>(part - level.part));
-      to.used = used_[at(m)].data();
-      to.used_count = static_cast<int64_t>(used_[at(m)].size());
+          used_[m].push_back(static_cast<int32_t>(part - level.part));
+      to.used = used_[m].data();
+      to.used_count = static_cast<int64_t>(used_[m].size());
     }
   }
 
   // The scores of tuples of up to `order` labels with those of their suffixes: the largest, and what the smallest is
   // below it.
   std::pair<double, double> sum_up() {
-    sum_[1].assign(at(data_.labels()), 0.0);
-    factor_[1].assign(at(data_.labels()), 1.0);
+    sum_[1].assign(data_.labels(), 0.0);
+    factor_[1].assign(data_.labels(), 1.0);
     double top = -kInfinity;
     double bottom = kInfinity;
     for (int64_t m = 2; m <= grams_.order(); ++m) {
-      sum_[m].resize(at(grams_.level(m).size()));
+      sum_[m].resize(grams_.level(m).size());
       add_suffixes(grams_, m, table_.states[m].own, sum_[m - 1].data(), sum_[m].data());
       for (const double sum : sum_[m]) {
         top = std::max(top, sum);
@@ -186,8 +186,8 @@ class TupleLanes final : public LabelLanes {
     double high = 0;
     double low = 0;
     for (auto part = std::lower_bound(used.begin(), used.end(), longest.part); part != used.end(); ++part) {
-      const size_t e = at(*part - longest.part);
-      const double score = transitions_[at(*part)];
+      const size_t e = *part - longest.part;
+      const double score = transitions_[*part];
       listed.push_back({longest.prefix[e], longest.suffix[e], static_cast<int32_t>(e), score});
       high = std::max(high, score);
       low = std::min(low, score);
@@ -200,21 +200,21 @@ class TupleLanes final : public LabelLanes {
                                        TransitionGroups::source_of);
     table_.by_source = by_source_.make(listed, states(), high, table_.constant, TransitionGroups::source_of,
                                        TransitionGroups::target_of);
-    group_of_.assign(at(states()), -1);
+    group_of_.assign(states(), -1);
     for (int64_t k = table_.by_target.empty; k < table_.by_target.groups; ++k)
-      group_of_[at(table_.by_target.label[k])] = static_cast<int32_t>(k - table_.by_target.empty);
+      group_of_[table_.by_target.label[k]] = static_cast<int32_t>(k - table_.by_target.empty);
     table_.group_of = group_of_.data();
   }
 
   // The states by what they end with.
   void group_sources() {
     const std::vector<int32_t>& suffix = grams_.level(grams_.order()).suffix;
-    source_begin_.assign(at(table_.states[grams_.order() - 1].count + 1), 0);
-    for (const int32_t u : suffix) ++source_begin_[at(u + 1)];
+    source_begin_.assign(table_.states[grams_.order() - 1].count + 1, 0);
+    for (const int32_t u : suffix) ++source_begin_[u + 1];
     std::partial_sum(source_begin_.begin(), source_begin_.end(), source_begin_.begin());
     std::vector<int64_t> next = source_begin_;
     source_.resize(suffix.size());
-    for (size_t s = 0; s < suffix.size(); ++s) source_[at(next[at(suffix[s])]++)] = static_cast<int32_t>(s);
+    for (size_t s = 0; s < suffix.size(); ++s) source_[next[suffix[s]]++] = static_cast<int32_t>(s);
     table_.source_begin = source_begin_.data();
     table_.source = source_.data();
   }
@@ -260,7 +260,7 @@ class TupleLanes final : public LabelLanes {
   const double* viterbi(ChainLane* in, int64_t longest, int64_t rows, std::vector<int32_t>& labels,
                         Scratch& scratch) const {
     for (int64_t b = 0; b < kLockStep; ++b) in[b].best = labels.data() + longest * b;
-    std::vector<int32_t> back(at(tuples_back(table_, longest)));
+    std::vector<int32_t> back(tuples_back(table_, longest));
     double* tops = rows_of_states(rows, scratch);
     double* room = scratch.take(tuples_scratch(table_, longest));
     loops().tuple_lanes_viterbi(table_, in, std::max<int64_t>(rows, 1), tops, back.data(), room);

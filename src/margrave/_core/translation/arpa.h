@@ -44,11 +44,9 @@ class ArpaReader {
   // Room is made in advance for at most so many n-grams, since the numbers at the beginning of a file may be wrong.
   static constexpr int64_t kMostReserved = int64_t{1} << 23;
 
-  static size_t at(int64_t k) { return static_cast<size_t>(k); }
-
   std::string place() const {
     if (stage_ != Stage::kNgrams) return "before the 1-grams";
-    return "after " + std::to_string(read_) + " of " + std::to_string(counts_[at(n_ - 1)]) + " " + std::to_string(n_) +
+    return "after " + std::to_string(read_) + " of " + std::to_string(counts_[n_ - 1]) + " " + std::to_string(n_) +
            "-grams";
   }
 
@@ -90,9 +88,9 @@ class ArpaReader {
   }
 
   void end_section() {
-    if (read_ != counts_[at(n_ - 1)])
+    if (read_ != counts_[n_ - 1])
       throw InputError("the file has " + std::to_string(read_) + " " + std::to_string(n_) +
-                       "-grams, and its beginning says " + std::to_string(counts_[at(n_ - 1)]) + ".");
+                       "-grams, and its beginning says " + std::to_string(counts_[n_ - 1]) + ".");
     if (n_ == 1 && words_.find(LanguageModel::kUnknown,
                                hash_bytes(LanguageModel::kUnknown.data(), LanguageModel::kUnknown.size())) < 0)
       add_word(LanguageModel::kUnknown, LanguageModel::kUnlisted, 0);
@@ -121,8 +119,8 @@ class ArpaReader {
     counts_.push_back(count);
     total_ = std::min(total_ + count, kMostReserved);
     tree_.reserve(total_);
-    score_.reserve(at(total_ + 1));
-    backoff_.reserve(at(total_ + 1));
+    score_.reserve(total_ + 1);
+    backoff_.reserve(total_ + 1);
   }
 
   static std::string_view next_field(std::string_view& rest) {
@@ -154,9 +152,9 @@ class ArpaReader {
                        " and perhaps a back-off weight.");
     if (!weight.empty() && !parse(weight, backoff))
       throw InputError("expected a back-off weight, not " + std::string(weight) + ".");
-    if (++read_ > counts_[at(n_ - 1)])
+    if (++read_ > counts_[n_ - 1])
       throw InputError("this is " + std::to_string(n_) + "-gram " + std::to_string(read_) +
-                       ", and the beginning of the file says " + std::to_string(counts_[at(n_ - 1)]) + ".");
+                       ", and the beginning of the file says " + std::to_string(counts_[n_ - 1]) + ".");
     // No n-gram is longer, so that these weights would never be used.
     if (n_ == static_cast<int>(counts_.size())) backoff = 0;
     if (n_ == 1)
@@ -176,7 +174,7 @@ class ArpaReader {
       context_ = context;
       node_ = NgramTree::kRoot;
       for (int k = 0; k + 1 < n_; ++k) {
-        node_ = tree_.add(node_, number(fields_[at(k)]));
+        node_ = tree_.add(node_, number(fields_[k]));
         if (node_ == static_cast<int32_t>(score_.size())) {
           score_.push_back(std::numeric_limits<double>::quiet_NaN());
           backoff_.push_back(0);

@@ -35,7 +35,7 @@ class RuleTree {
     }
   }
 
-  const Node& node(int32_t v) const { return nodes_[static_cast<size_t>(v)]; }
+  const Node& node(int32_t v) const { return nodes_[v]; }
   int32_t child(int32_t v, Symbol symbol) const {
     const auto& children = node(v).children;
     const auto place = std::lower_bound(children.begin(), children.end(), std::pair(symbol, int32_t{-1}));
@@ -110,17 +110,16 @@ class SynchronousChart {
   // All spans that begin at i. Those that begin later are done.
   void from(int32_t i) {
     std::vector<std::vector<Item>> items(static_cast<size_t>(n_) + 1);  // by their end: rules that are partly matched
-    items[static_cast<size_t>(i)].push_back({0, {}});
+    items[i].push_back({0, {}});
     for (int32_t j = i + 1; j <= n_; ++j) {
-      std::vector<Item>& here = items[static_cast<size_t>(j)];
-      if (words_[static_cast<size_t>(j - 1)] >= 0)
-        for (const Item& item : items[static_cast<size_t>(j - 1)])
-          advance(item, words_[static_cast<size_t>(j - 1)], -1, j - i, here);
+      std::vector<Item>& here = items[j];
+      if (words_[j - 1] >= 0)
+        for (const Item& item : items[j - 1]) advance(item, words_[j - 1], -1, j - i, here);
       for (int32_t m = i + 1; m < j; ++m)
         for (const auto& [label, node] : cell(m, j))
-          for (const Item& item : items[static_cast<size_t>(m)]) advance(item, gap(label), node, j - i, here);
+          for (const Item& item : items[m]) advance(item, gap(label), node, j - i, here);
       for (const Item& item : here) complete(item, i, j);
-      if (j == i + 1 && passes_[static_cast<size_t>(i)]) add_edge(label_, i, j, -1 - i, {});
+      if (j == i + 1 && passes_[i]) add_edge(label_, i, j, -1 - i, {});
       for (const int32_t label : unary_order_) {
         const auto place = cell(i, j).find(label);
         const int32_t v = place == cell(i, j).end() ? -1 : tree_.child(0, gap(label));
@@ -145,7 +144,7 @@ class SynchronousChart {
   void add_edge(int32_t label, int32_t i, int32_t j, int32_t rule, const std::vector<int32_t>& tails) {
     const auto [place, added] = cell(i, j).try_emplace(label, static_cast<int32_t>(parse_.nodes.size()));
     if (added) parse_.nodes.push_back({label, i, j, {}});
-    parse_.nodes[static_cast<size_t>(place->second)].edges.push_back(static_cast<int32_t>(parse_.edges.size()));
+    parse_.nodes[place->second].edges.push_back(static_cast<int32_t>(parse_.edges.size()));
     parse_.edges.push_back({rule, static_cast<int32_t>(parse_.tails.size()), static_cast<int32_t>(tails.size())});
     parse_.tails.insert(parse_.tails.end(), tails.begin(), tails.end());
   }
@@ -159,35 +158,33 @@ class SynchronousChart {
     std::vector<std::pair<int32_t, size_t>> open{{top->second, 0}};  // a node, and its next tail, over all edges
     std::vector<std::vector<int32_t>> below(parse_.nodes.size());
     const auto gather = [&](int32_t v) {
-      for (const int32_t e : parse_.nodes[static_cast<size_t>(v)].edges) {
-        const SourceForest::Edge& edge = parse_.edges[static_cast<size_t>(e)];
-        below[static_cast<size_t>(v)].insert(below[static_cast<size_t>(v)].end(),
-                                             parse_.tails.begin() + edge.tail_begin,
-                                             parse_.tails.begin() + edge.tail_begin + edge.tail_count);
+      for (const int32_t e : parse_.nodes[v].edges) {
+        const SourceForest::Edge& edge = parse_.edges[e];
+        below[v].insert(below[v].end(), parse_.tails.begin() + edge.tail_begin,
+                        parse_.tails.begin() + edge.tail_begin + edge.tail_count);
       }
     };
     gather(top->second);
-    number[static_cast<size_t>(top->second)] = -2;  // open
+    number[top->second] = -2;  // open
     while (!open.empty()) {
       auto& [v, next] = open.back();
-      const std::vector<int32_t>& tails = below[static_cast<size_t>(v)];
+      const std::vector<int32_t>& tails = below[v];
       if (next < tails.size()) {
         const int32_t u = tails[next++];
-        if (number[static_cast<size_t>(u)] != -1) continue;
-        number[static_cast<size_t>(u)] = -2;
+        if (number[u] != -1) continue;
+        number[u] = -2;
         gather(u);
         open.emplace_back(u, 0);
         continue;
       }
-      number[static_cast<size_t>(v)] = static_cast<int32_t>(kept.nodes.size());
-      const SourceForest::Node& old = parse_.nodes[static_cast<size_t>(v)];
+      number[v] = static_cast<int32_t>(kept.nodes.size());
+      const SourceForest::Node& old = parse_.nodes[v];
       kept.nodes.push_back({old.label, old.begin, old.end, {}});
       for (const int32_t e : old.edges) {
-        const SourceForest::Edge& edge = parse_.edges[static_cast<size_t>(e)];
+        const SourceForest::Edge& edge = parse_.edges[e];
         kept.nodes.back().edges.push_back(static_cast<int32_t>(kept.edges.size()));
         kept.edges.push_back({edge.rule, static_cast<int32_t>(kept.tails.size()), edge.tail_count});
-        for (int32_t k = 0; k < edge.tail_count; ++k)
-          kept.tails.push_back(number[static_cast<size_t>(parse_.tails[static_cast<size_t>(edge.tail_begin + k)])]);
+        for (int32_t k = 0; k < edge.tail_count; ++k) kept.tails.push_back(number[parse_.tails[edge.tail_begin + k]]);
       }
       open.pop_back();
     }

@@ -44,7 +44,7 @@ class KneserNey {
     NgramTree tree;
     for (int32_t word = 0; word < words_.size(); ++word) tree.add(NgramTree::kRoot, word);
     const std::vector<double> counts = count(tree);
-    const auto nodes = at(tree.size());
+    const auto nodes = static_cast<size_t>(tree.size());
     std::vector<std::array<double, 3>> discounts;  // by length, from 1
     for (int n = 1; n <= order_; ++n) discounts.push_back(discounts_of(n, tree, counts));
     // By context: the sum of counts and of discounts.
@@ -52,8 +52,8 @@ class KneserNey {
     std::vector<double> spared(nodes, 0.0);
     for (int32_t v = 1; v < tree.size(); ++v) {
       if (!is_event(v)) continue;
-      total[at(tree.parent(v))] += counts[at(v)];
-      spared[at(tree.parent(v))] += discount(discounts[at(tree.length(v) - 1)], counts[at(v)]);
+      total[tree.parent(v)] += counts[v];
+      spared[tree.parent(v)] += discount(discounts[tree.length(v) - 1], counts[v]);
     }
     const std::vector<int32_t> suffix = tree.suffixes(order_);
     std::vector<double> probability(nodes, 0.0);
@@ -61,15 +61,15 @@ class KneserNey {
     for (int n = 1; n <= order_; ++n)
       for (int32_t v = 1; v < tree.size(); ++v) {
         if (tree.length(v) != n || v == kBegin + 1) continue;
-        const size_t context = at(tree.parent(v));
-        const double lower = probability[n == 1 ? 0 : at(suffix[at(v)])];
-        const double kept = counts[at(v)] - discount(discounts[at(n - 1)], counts[at(v)]);
-        probability[at(v)] = (kept + spared[context] * lower) / total[context];
+        const size_t context = tree.parent(v);
+        const double lower = probability[n == 1 ? 0 : static_cast<size_t>(suffix[v])];
+        const double kept = counts[v] - discount(discounts[n - 1], counts[v]);
+        probability[v] = (kept + spared[context] * lower) / total[context];
       }
     std::vector<double> score(nodes, 0.0);
     std::vector<double> backoff(nodes, 0.0);
     for (size_t v = 1; v < nodes; ++v) {
-      score[v] = v == at(kBegin + 1) ? LanguageModel::kImpossible : std::log10(probability[v]);
+      score[v] = v == static_cast<size_t>(kBegin + 1) ? LanguageModel::kImpossible : std::log10(probability[v]);
       if (total[v] > 0) backoff[v] = std::log10(spared[v] / total[v]);
     }
     return LanguageModel(words_, std::move(tree), std::move(score), std::move(backoff));
@@ -79,29 +79,28 @@ class KneserNey {
   static constexpr int32_t kUnknown = 0, kBegin = 1, kEnd = 2;
   static constexpr std::string_view kSeparators = " \t\r\n\f\v";
 
-  static size_t at(int64_t k) { return static_cast<size_t>(k); }
   static bool is_event(int32_t v) { return v != kBegin + 1; }  // <s> is never predicted
 
   int32_t add_word(std::string_view word) { return words_.add(word, hash_bytes(word.data(), word.size())); }
 
   // Adds all n-grams to the tree, and counts them as the formula says.
   std::vector<double> count(NgramTree& tree) const {
-    std::vector<double> counts(at(tree.size()), 0.0);
+    std::vector<double> counts(tree.size(), 0.0);
     std::vector<int32_t> ending{kBegin + 1};  // by length, from 1: the n-grams that end here
     for (const int32_t word : corpus_) {
       // From short to long ones, so that the suffix of an n-gram is there before it.
       std::vector<int32_t> next{word + 1};
-      const size_t longest = std::min(ending.size() + 1, at(order_));
+      const size_t longest = std::min(ending.size() + 1, static_cast<size_t>(order_));
       for (size_t n = 1; n < longest; ++n) {
         const int32_t v = tree.add(ending[n - 1], word);
-        if (at(v) == counts.size()) {
+        if (static_cast<size_t>(v) == counts.size()) {
           counts.push_back(0);
-          ++counts[at(next[n - 1])];  // its suffix has a new word before it
+          ++counts[next[n - 1]];  // its suffix has a new word before it
         }
         next.push_back(v);
       }
       // The longest n-gram has the highest order or begins with <s>.
-      ++counts[at(next.back())];
+      ++counts[next.back()];
       ending = std::move(next);
       if (word == kEnd) ending = {kBegin + 1};
     }
@@ -113,8 +112,8 @@ class KneserNey {
   std::array<double, 3> discounts_of(int n, const NgramTree& tree, const std::vector<double>& counts) const {
     std::array<double, 5> having{};
     for (int32_t v = 1; v < tree.size(); ++v)
-      if (tree.length(v) == n && is_event(v) && counts[at(v)] > 0 && counts[at(v)] <= 4)
-        ++having[at(static_cast<int64_t>(counts[at(v)]))];
+      if (tree.length(v) == n && is_event(v) && counts[v] > 0 && counts[v] <= 4)
+        ++having[static_cast<int64_t>(counts[v])];
     const double y = having[1] / (having[1] + 2 * having[2]);
     std::array<double, 3> found{};
     for (size_t k = 1; k <= 3; ++k) {
@@ -126,7 +125,7 @@ class KneserNey {
   }
 
   static double discount(const std::array<double, 3>& discounts, double count) {
-    return count <= 0 ? 0.0 : discounts[at(std::min<int64_t>(static_cast<int64_t>(count), 3) - 1)];
+    return count <= 0 ? 0.0 : discounts[std::min<int64_t>(static_cast<int64_t>(count), 3) - 1];
   }
 
   int order_;

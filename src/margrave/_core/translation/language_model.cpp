@@ -76,13 +76,13 @@ void bind_language_model(nb::module_& m) {
           "lines",
           [](const LanguageModel& model, int64_t n, int64_t first, int64_t last) {
             if (n < 1 || n > model.order()) throw InputError("the model has no n-grams of this length.");
-            const std::vector<int32_t> nodes = model.by_length()[static_cast<size_t>(n - 1)];
+            const std::vector<int32_t> nodes = model.by_length()[n - 1];
             if (first < 0 || last < first || last > static_cast<int64_t>(nodes.size()))
               throw InputError("the model has fewer n-grams of this length.");
             std::string text;
             for (int64_t k = first; k < last; ++k) {
               if (k > first) text += '\n';
-              model.spell(nodes[static_cast<size_t>(k)], text);
+              model.spell(nodes[k], text);
             }
             return decoded(text);
           },

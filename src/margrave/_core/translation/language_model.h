@@ -29,9 +29,9 @@ class NgramTree {
   NgramTree() : parent_(1, kNone), word_(1, kNone), length_(1, 0), slots_(16, kNone) {}
 
   int64_t size() const { return static_cast<int64_t>(parent_.size()); }
-  int32_t parent(int32_t v) const { return parent_[at(v)]; }
-  int32_t word(int32_t v) const { return word_[at(v)]; }
-  int length(int32_t v) const { return length_[at(v)]; }
+  int32_t parent(int32_t v) const { return parent_[v]; }
+  int32_t word(int32_t v) const { return word_[v]; }
+  int length(int32_t v) const { return length_[v]; }
   int64_t bytes() const {
     return static_cast<int64_t>((parent_.capacity() + word_.capacity() + slots_.capacity()) * sizeof(int32_t) +
                                 length_.capacity());
@@ -56,7 +56,7 @@ class NgramTree {
     if (context != kRoot) slots_[slot] = v;
     parent_.push_back(context);
     word_.push_back(word);
-    length_.push_back(static_cast<uint8_t>(length_[at(context)] + 1));
+    length_.push_back(static_cast<uint8_t>(length_[context] + 1));
     return v;
   }
 
@@ -65,29 +65,27 @@ class NgramTree {
     size_t slots = slots_.size();
     while (slots < static_cast<size_t>(nodes) + static_cast<size_t>(nodes) / 2) slots *= 2;
     if (slots > slots_.size()) resize_slots(slots);
-    parent_.reserve(at(nodes + 1));
-    word_.reserve(at(nodes + 1));
-    length_.reserve(at(nodes + 1));
+    parent_.reserve(nodes + 1);
+    word_.reserve(nodes + 1);
+    length_.reserve(nodes + 1);
   }
 
   // By node: its suffix. Shorter n-grams come first, since suffix(h w) = suffix(h) w, or a suffix of that.
   std::vector<int32_t> suffixes(int order) const {
-    std::vector<int32_t> suffix(at(size()), kRoot);
+    std::vector<int32_t> suffix(size(), kRoot);
     suffix[0] = kNone;
     for (int n = 2; n <= order; ++n)
       for (int32_t v = 1; v < size(); ++v) {
         if (length(v) != n) continue;
-        int32_t context = suffix[at(parent(v))];
+        int32_t context = suffix[parent(v)];
         int32_t found = kNone;
-        while (context != kNone && (found = find(context, word(v))) == kNone) context = suffix[at(context)];
-        suffix[at(v)] = found == kNone ? kRoot : found;
+        while (context != kNone && (found = find(context, word(v))) == kNone) context = suffix[context];
+        suffix[v] = found == kNone ? kRoot : found;
       }
     return suffix;
   }
 
  private:
-  static size_t at(int64_t k) { return static_cast<size_t>(k); }
-
   size_t locate(int32_t context, int32_t word) const {
     const size_t mask = slots_.size() - 1;
     uint64_t key = (static_cast<uint64_t>(static_cast<uint32_t>(context)) << 32) | static_cast<uint32_t>(word);
@@ -96,14 +94,14 @@ class NgramTree {
     key *= 0xd6e8feb86659fd93u;
     for (size_t slot = (key ^ (key >> 32)) & mask;; slot = (slot + 1) & mask) {
       const int32_t v = slots_[slot];
-      if (v == kNone || (parent_[at(v)] == context && word_[at(v)] == word)) return slot;
+      if (v == kNone || (parent_[v] == context && word_[v] == word)) return slot;
     }
   }
 
   void resize_slots(size_t slots) {
     slots_.assign(slots, kNone);
     for (int32_t v = 1; v < size(); ++v)
-      if (parent_[at(v)] != kRoot) slots_[locate(parent_[at(v)], word_[at(v)])] = v;
+      if (parent_[v] != kRoot) slots_[locate(parent_[v], word_[v])] = v;
   }
 
   std::vector<int32_t> parent_;
@@ -132,7 +130,7 @@ class LanguageModel {
     suffix_ = tree_.suffixes(order_);
     score_contexts();
     find_states();
-    begin_ = next_[at(begin_word_ + 1)];
+    begin_ = next_[begin_word_ + 1];
   }
 
   int order() const { return order_; }
@@ -156,7 +154,7 @@ class LanguageModel {
   double step(State state, int32_t word, State& next) const {
     double total = 0;
     const int32_t v = predict(state, word, total);
-    next = next_[at(v)];
+    next = next_[v];
     return total;
   }
   double step(State state, int32_t word) const {
@@ -192,29 +190,27 @@ class LanguageModel {
 
   // By length, from 1: the n-grams in the order in which they were added.
   std::vector<std::vector<int32_t>> by_length() const {
-    std::vector<std::vector<int32_t>> nodes(at(order_));
-    for (int32_t v = 1; v < tree_.size(); ++v) nodes[at(tree_.length(v) - 1)].push_back(v);
+    std::vector<std::vector<int32_t>> nodes(order_);
+    for (int32_t v = 1; v < tree_.size(); ++v) nodes[tree_.length(v) - 1].push_back(v);
     return nodes;
   }
 
   // The line of an n-gram in an ARPA file, with as many digits as give the same numbers again.
   void spell(int32_t v, std::string& line) const {
-    append_number(score_[at(v)], line);
+    append_number(score_[v], line);
     char separator = '\t';
     for (const int32_t word : context(v)) {
       line += separator;
       line += words_.name(word);
       separator = ' ';
     }
-    if (backoff_[at(v)] != 0) {
+    if (backoff_[v] != 0) {
       line += '\t';
-      append_number(backoff_[at(v)], line);
+      append_number(backoff_[v], line);
     }
   }
 
  private:
-  static size_t at(int64_t k) { return static_cast<size_t>(k); }
-
   static void append_number(double value, std::string& text) {
     char digits[32];  // enough for every number
     text.append(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);
@@ -223,8 +219,8 @@ class LanguageModel {
   // The longest n-gram that ends in the word, and its score with the back-off weights before it. Every word is one.
   int32_t predict(State state, int32_t word, double& total) const {
     int32_t v;
-    for (; (v = tree_.find(state, word)) == NgramTree::kNone; state = suffix_[at(state)]) total += backoff_[at(state)];
-    total += score_[at(v)];
+    for (; (v = tree_.find(state, word)) == NgramTree::kNone; state = suffix_[state]) total += backoff_[state];
+    total += score_[v];
     return v;
   }
 
@@ -232,25 +228,25 @@ class LanguageModel {
   void score_contexts() {
     for (int n = 2; n < order_; ++n)
       for (int32_t v = 1; v < tree_.size(); ++v) {
-        if (tree_.length(v) != n || !std::isnan(score_[at(v)])) continue;
+        if (tree_.length(v) != n || !std::isnan(score_[v])) continue;
         const int32_t context = tree_.parent(v);
-        double total = backoff_[at(context)];
-        predict(suffix_[at(context)], tree_.word(v), total);
-        score_[at(v)] = total;
+        double total = backoff_[context];
+        predict(suffix_[context], tree_.word(v), total);
+        score_[v] = total;
       }
   }
   // The state behind an n-gram: its longest suffix that has continuations or a back-off weight.
   void find_states() {
-    std::vector<uint8_t> matters(at(tree_.size()), 0);
+    std::vector<uint8_t> matters(tree_.size(), 0);
     matters[0] = 1;
     for (int32_t v = 1; v < tree_.size(); ++v) {
-      matters[at(tree_.parent(v))] = 1;
-      if (backoff_[at(v)] != 0) matters[at(v)] = 1;
+      matters[tree_.parent(v)] = 1;
+      if (backoff_[v] != 0) matters[v] = 1;
     }
-    next_.assign(at(tree_.size()), NgramTree::kRoot);
+    next_.assign(tree_.size(), NgramTree::kRoot);
     for (int n = 1; n <= order_; ++n)
       for (int32_t v = 1; v < tree_.size(); ++v)
-        if (tree_.length(v) == n) next_[at(v)] = matters[at(v)] ? v : next_[at(suffix_[at(v)])];
+        if (tree_.length(v) == n) next_[v] = matters[v] ? v : next_[suffix_[v]];
   }
 
   Vocabulary words_;

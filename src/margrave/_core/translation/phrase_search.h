@@ -181,8 +181,6 @@ class PhraseSearch {
   static constexpr double kUnknown = -10.0;               // the log-probabilities of a word that is copied
   static constexpr double kLog10 = 2.302585092994045684;  // language models have logarithms to base 10
 
-  static size_t at(int64_t k) { return static_cast<size_t>(k); }
-
   // What of the source is covered.
   enum Kind : int32_t {
     kAligned,  // 0..i, the last phrase ended at i, and the next one begins there
@@ -258,7 +256,7 @@ class PhraseSearch {
 
     int64_t longest() const { return std::max<int64_t>(of.table_->longest, 1); }
     const std::vector<int64_t>& span(int64_t first, int64_t last) const {
-      return by_span[at(first * (longest() + 1) + last - first)];
+      return by_span[first * (longest() + 1) + last - first];
     }
     double weight(int64_t feature) const { return feature >= 0 && feature < dim ? weights[feature] : 0.0; }
 
@@ -266,33 +264,33 @@ class PhraseSearch {
 
     void collect_options() {
       const PhraseTable& table = *of.table_;
-      by_span.resize(at(n * (longest() + 1)));
-      copies.resize(at(n));
+      by_span.resize(n * (longest() + 1));
+      copies.resize(n);
       for (int64_t first = 0; first < n; ++first) {
         for (int64_t last = first + 1; last <= std::min(n, first + table.longest); ++last) {
           const int32_t s = table.index.find(source + first, last - first);
           if (s < 0) continue;
-          std::vector<int64_t>& numbers = by_span[at(first * (longest() + 1) + last - first)];
-          for (int64_t pair = table.pairs_begin[at(s)]; pair < table.pairs_begin[at(s + 1)]; ++pair) {
+          std::vector<int64_t>& numbers = by_span[first * (longest() + 1) + last - first];
+          for (int64_t pair = table.pairs_begin[s]; pair < table.pairs_begin[s + 1]; ++pair) {
             numbers.push_back(static_cast<int64_t>(options.size()));
             options.push_back(option(pair, table.targets.list(pair), table.targets.length(pair), first, last));
           }
           keep_best(numbers);
         }
-        std::vector<int64_t>& single = by_span[at(first * (longest() + 1) + 1)];
+        std::vector<int64_t>& single = by_span[first * (longest() + 1) + 1];
         if (!single.empty()) continue;
         ++unknown;
-        copies[at(first)] = copied_word(first);
+        copies[first] = copied_word(first);
         single.push_back(static_cast<int64_t>(options.size()));
-        options.push_back(option(-1, &copies[at(first)], 1, first, first + 1));
+        options.push_back(option(-1, &copies[first], 1, first, first + 1));
       }
     }
     void keep_best(std::vector<int64_t>& numbers) const {
       const int64_t most = of.settings_.options;
       if (most == 0 || static_cast<int64_t>(numbers.size()) <= most) return;
       std::stable_sort(numbers.begin(), numbers.end(),
-                       [&](int64_t a, int64_t b) { return options[at(a)].estimate > options[at(b)].estimate; });
-      numbers.resize(at(most));
+                       [&](int64_t a, int64_t b) { return options[a].estimate > options[b].estimate; });
+      numbers.resize(most);
     }
     double table_score(int64_t pair, int64_t k) const {
       if (pair >= 0) return static_cast<double>(of.table_->scores_of(pair)[k]);
@@ -328,14 +326,14 @@ class PhraseSearch {
 
     // ---- stacks ------------------------------------------------------------------------------------------------
 
-    double& rest_of(int64_t first, int64_t last) { return rest[at(first * (n + 1) + last)]; }
+    double& rest_of(int64_t first, int64_t last) { return rest[first * (n + 1) + last]; }
     void estimate_rest() {
-      rest.assign(at((n + 1) * (n + 1)), 0.0);
+      rest.assign((n + 1) * (n + 1), 0.0);
       for (int64_t length = 1; length <= n; ++length)
         for (int64_t first = 0; first + length <= n; ++first) {
           double best = -kInfinity;
           if (length <= longest())
-            for (const int64_t k : span(first, first + length)) best = std::max(best, options[at(k)].estimate);
+            for (const int64_t k : span(first, first + length)) best = std::max(best, options[k].estimate);
           for (int64_t middle = first + 1; middle < first + length; ++middle)
             best = std::max(best, rest_of(first, middle) + rest_of(middle, first + length));
           rest_of(first, first + length) = best;
@@ -346,7 +344,7 @@ class PhraseSearch {
     }
 
     void fill_stacks() {
-      stacks.resize(at(n + 2));  // the last has the end of the sentence
+      stacks.resize(n + 2);  // the last has the end of the sentence
       Node start{{}, 0.0, 0.0, -1, -1};
       start.state.context.model = of.model_->begin();
       for (const int32_t kind : {kAligned, kJump}) {
@@ -356,18 +354,18 @@ class PhraseSearch {
         nodes.push_back(start);
       }
       for (int64_t covered = 0; covered <= n; ++covered) {
-        Stack& stack = stacks[at(covered)];
+        Stack& stack = stacks[covered];
         std::stable_sort(stack.order.begin(), stack.order.end(),
-                         [&](int64_t a, int64_t b) { return nodes[at(a)].total > nodes[at(b)].total; });
+                         [&](int64_t a, int64_t b) { return nodes[a].total > nodes[b].total; });
         if (covered > 0 && of.settings_.beam > 0 && static_cast<int64_t>(stack.order.size()) > of.settings_.beam)
-          stack.order.resize(at(of.settings_.beam));
+          stack.order.resize(of.settings_.beam);
         for (const int64_t node : stack.order) expand(node, covered);
         stack.nodes.clear();
       }
     }
 
     void expand(int64_t node, int64_t covered) {
-      const State state = nodes[at(node)].state;
+      const State state = nodes[node].state;
       const auto each = [&](int64_t first, int64_t last, const auto& visit) {
         if (last - first > longest()) return;
         for (const int64_t k : span(first, last)) visit(k, covered + last - first);
@@ -407,13 +405,13 @@ class PhraseSearch {
     // The phrase of an option follows a node. forward: how the phrase after it will lie.
     void apply(int64_t node, int64_t number, int32_t forward, int32_t backward, int64_t distance, State next,
                int64_t covered) {
-      const Option& option = options[at(number)];
-      const Node& from = nodes[at(node)];
+      const Option& option = options[number];
+      const Node& from = nodes[node];
       const double fixed = from.score + option.forward[forward] + option.backward[backward] -
                            weights[PhraseFeatures::kDistance] * static_cast<double>(distance);
       const double after = rest_after(next);
       if (after == -kInfinity) return;
-      Stack& stack = stacks[at(covered)];
+      Stack& stack = stacks[covered];
       // Log-probabilities are not positive, so that this is an upper bound, but for the weights of trigrams.
       const bool full = of.settings_.beam > 0 && static_cast<int64_t>(stack.best.size()) == of.settings_.beam;
       if (full && weights[PhraseFeatures::kLanguageModel] >= 0 && fixed + option.inner + after < stack.best.front())
@@ -424,11 +422,11 @@ class PhraseSearch {
       add(stack, next, {node, number, forward, backward, static_cast<int32_t>(distance), score, -1}, score + after);
     }
     void finish(int64_t node) {
-      const Node& from = nodes[at(node)];
+      const Node& from = nodes[node];
       Context context = from.state.context;
       const double score = from.score + append(context, kSentenceEnd);
       const State end{kAligned, static_cast<int32_t>(n), 0, 0, {}};
-      add(stacks[at(n + 1)], end, {node, -1, 0, 0, 0, score, -1}, score);
+      add(stacks[n + 1], end, {node, -1, 0, 0, 0, score, -1}, score);
     }
     void add(Stack& stack, const State& state, Edge edge, double total) {
       if (!std::isfinite(total))
@@ -448,7 +446,7 @@ class PhraseSearch {
           }
         }
       } else {
-        Node& node = nodes[at(place->second)];
+        Node& node = nodes[place->second];
         edge.before = node.last;
         node.last = number;
         if (edge.score > node.score) {
@@ -473,11 +471,11 @@ class PhraseSearch {
       if (stacks.back().order.empty()) throw InputError("the search found no complete translation: use a larger beam.");
       // Nodes that lead to the end, in the order of their stacks; both starts are node 0.
       std::vector<uint8_t> leads(nodes.size(), 0);
-      leads[at(stacks.back().order[0])] = 1;
+      leads[stacks.back().order[0]] = 1;
       for (int64_t covered = n + 1; covered > 0; --covered)
-        for (const int64_t v : stacks[at(covered)].order)
-          if (leads[at(v)])
-            for (int64_t e = nodes[at(v)].last; e >= 0; e = edges[at(e)].before) leads[at(edges[at(e)].tail)] = 1;
+        for (const int64_t v : stacks[covered].order)
+          if (leads[v])
+            for (int64_t e = nodes[v].last; e >= 0; e = edges[e].before) leads[edges[e].tail] = 1;
       SearchGraph found;
       found.unknown = unknown;
       std::vector<int32_t> number(nodes.size(), 0);
@@ -485,7 +483,7 @@ class PhraseSearch {
       std::vector<int32_t> tails, heads;
       int32_t count = 1;
       const auto add_edge = [&](int32_t tail, int32_t head, const Edge& edge, int64_t w, Context& context) {
-        Option* option = edge.option < 0 ? nullptr : &options[at(edge.option)];
+        Option* option = edge.option < 0 ? nullptr : &options[edge.option];
         const int32_t word = option == nullptr ? kSentenceEnd : option->target[w];
         tails.push_back(tail);
         heads.push_back(head);
@@ -493,34 +491,34 @@ class PhraseSearch {
         describe(found.rows, edge, option, w, context, word, grow);
         double score = 0;
         for (int64_t k = found.rows.begin[found.rows.begin.size() - 2]; k < found.rows.begin.back(); ++k)
-          score += found.rows.value[at(k)] * weight(found.rows.index[at(k)]);
+          score += found.rows.value[k] * weight(found.rows.index[k]);
         found.scores.push_back(score);
       };
       for (int64_t covered = 1; covered <= n + 1; ++covered)
-        for (const int64_t v : stacks[at(covered)].order) {
-          if (!leads[at(v)]) continue;
+        for (const int64_t v : stacks[covered].order) {
+          if (!leads[v]) continue;
           std::vector<int64_t> arriving;
-          for (int64_t e = nodes[at(v)].last; e >= 0; e = edges[at(e)].before) arriving.push_back(e);
+          for (int64_t e = nodes[v].last; e >= 0; e = edges[e].before) arriving.push_back(e);
           std::reverse(arriving.begin(), arriving.end());
           std::vector<std::pair<int32_t, Context>> ends;  // where the last word of each edge begins
           for (const int64_t e : arriving) {
-            const Edge& edge = edges[at(e)];
-            Context context = nodes[at(edge.tail)].state.context;
-            int32_t tail = number[at(edge.tail)];
-            const int64_t length = edge.option < 0 ? 1 : options[at(edge.option)].length;
+            const Edge& edge = edges[e];
+            Context context = nodes[edge.tail].state.context;
+            int32_t tail = number[edge.tail];
+            const int64_t length = edge.option < 0 ? 1 : options[edge.option].length;
             for (int64_t w = 0; w + 1 < length; ++w) {
-              parts[at(e)].push_back(static_cast<int32_t>(tails.size()));
+              parts[e].push_back(static_cast<int32_t>(tails.size()));
               add_edge(tail, count, edge, w, context);
               tail = count++;
             }
             ends.emplace_back(tail, context);
           }
-          number[at(v)] = count++;
+          number[v] = count++;
           for (size_t k = 0; k < arriving.size(); ++k) {
-            const Edge& edge = edges[at(arriving[k])];
-            const int64_t length = edge.option < 0 ? 1 : options[at(edge.option)].length;
-            parts[at(arriving[k])].push_back(static_cast<int32_t>(tails.size()));
-            add_edge(ends[k].first, number[at(v)], edge, length - 1, ends[k].second);
+            const Edge& edge = edges[arriving[k]];
+            const int64_t length = edge.option < 0 ? 1 : options[edge.option].length;
+            parts[arriving[k]].push_back(static_cast<int32_t>(tails.size()));
+            add_edge(ends[k].first, number[v], edge, length - 1, ends[k].second);
           }
         }
       list_complete(parts, found);
@@ -565,14 +563,13 @@ class PhraseSearch {
     // The best path to the end through every node of the last stack.
     void list_complete(const std::vector<std::vector<int32_t>>& parts, SearchGraph& found) const {
       std::vector<int64_t> last;
-      for (int64_t e = nodes[at(stacks.back().order[0])].last; e >= 0; e = edges[at(e)].before) last.push_back(e);
-      std::stable_sort(last.begin(), last.end(),
-                       [&](int64_t a, int64_t b) { return edges[at(a)].score > edges[at(b)].score; });
+      for (int64_t e = nodes[stacks.back().order[0]].last; e >= 0; e = edges[e].before) last.push_back(e);
+      std::stable_sort(last.begin(), last.end(), [&](int64_t a, int64_t b) { return edges[a].score > edges[b].score; });
       for (int64_t e : last) {
         Output y;
         while (e >= 0) {
-          y.insert(y.end(), parts[at(e)].begin(), parts[at(e)].end());
-          e = nodes[at(edges[at(e)].tail)].best;
+          y.insert(y.end(), parts[e].begin(), parts[e].end());
+          e = nodes[edges[e].tail].best;
         }
         std::sort(y.begin(), y.end());
         found.complete.push_back(std::move(y));
@@ -581,7 +578,7 @@ class PhraseSearch {
   };
 
   int32_t in_model(int32_t word) const {
-    if (word >= 0) return model_words_[at(word)];
+    if (word >= 0) return model_words_[word];
     return word == kSentenceBegin ? model_->begin_word()
            : word == kSentenceEnd ? model_->end_word()
                                   : model_->unknown_word();

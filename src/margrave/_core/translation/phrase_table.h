@@ -26,8 +26,8 @@ struct WordLists {
   std::vector<int32_t> words;
 
   int64_t size() const { return static_cast<int64_t>(begin.size()) - 1; }
-  int64_t length(int64_t k) const { return begin[static_cast<size_t>(k + 1)] - begin[static_cast<size_t>(k)]; }
-  const int32_t* list(int64_t k) const { return words.data() + begin[static_cast<size_t>(k)]; }
+  int64_t length(int64_t k) const { return begin[k + 1] - begin[k]; }
+  const int32_t* list(int64_t k) const { return words.data() + begin[k]; }
   void add(const int32_t* first, int64_t n) {
     words.insert(words.end(), first, first + n);
     begin.push_back(static_cast<int64_t>(words.size()));
@@ -127,8 +127,8 @@ struct AlignedCorpus {
                       std::is_sorted(links_begin.begin(), links_begin.end());
     if (!good) throw InputError("every source sentence needs a target sentence and its links.");
     for (int64_t k = 0; k < size(); ++k)
-      for (int64_t l = links_begin[static_cast<size_t>(k)]; l < links_begin[static_cast<size_t>(k + 1)]; ++l) {
-        const auto [s, t] = links[static_cast<size_t>(l)];
+      for (int64_t l = links_begin[k]; l < links_begin[k + 1]; ++l) {
+        const auto [s, t] = links[l];
         if (s < 0 || s >= source.length(k) || t < 0 || t >= target.length(k))
           throw InputError("sentence " + std::to_string(k) + ": the link " + std::to_string(s) + "-" +
                            std::to_string(t) + " is out of range: there are " + std::to_string(source.length(k)) +
@@ -145,26 +145,26 @@ class PhraseExtraction {
   PhraseExtraction(const AlignedCorpus& corpus, const std::vector<uint8_t>& used, int64_t longest, int64_t most)
       : corpus_(corpus), longest_(longest), most_(most) {
     for (int64_t k = 0; k < corpus.size(); ++k)
-      if (used[at(k)]) count_words(k);
+      if (used[k]) count_words(k);
     for (int64_t k = 0; k < corpus.size(); ++k)
-      if (used[at(k)]) extract(k);
+      if (used[k]) extract(k);
   }
 
   PhraseTable table() const {
-    std::vector<std::vector<int32_t>> of_source(at(sources_.lists().size()));
-    for (size_t p = 0; p < pairs_.size(); ++p) of_source[at(pairs_[p].source)].push_back(static_cast<int32_t>(p));
+    std::vector<std::vector<int32_t>> of_source(sources_.lists().size());
+    for (size_t p = 0; p < pairs_.size(); ++p) of_source[pairs_[p].source].push_back(static_cast<int32_t>(p));
     WordLists targets;
     std::vector<int64_t> begin{0};
     std::vector<float> scores;
     for (std::vector<int32_t>& numbers : of_source) {
       std::stable_sort(numbers.begin(), numbers.end(),
-                       [&](int32_t a, int32_t b) { return pairs_[at(a)].count > pairs_[at(b)].count; });
-      if (static_cast<int64_t>(numbers.size()) > most_) numbers.resize(at(most_));
+                       [&](int32_t a, int32_t b) { return pairs_[a].count > pairs_[b].count; });
+      if (static_cast<int64_t>(numbers.size()) > most_) numbers.resize(most_);
       for (const int32_t number : numbers) {
-        const Pair& pair = pairs_[at(number)];
+        const Pair& pair = pairs_[number];
         targets.add(targets_.lists().list(pair.target), targets_.lists().length(pair.target));
-        scores.push_back(static_cast<float>(std::log(pair.count / source_counts_[at(pair.source)])));
-        scores.push_back(static_cast<float>(std::log(pair.count / target_counts_[at(pair.target)])));
+        scores.push_back(static_cast<float>(std::log(pair.count / source_counts_[pair.source])));
+        scores.push_back(static_cast<float>(std::log(pair.count / target_counts_[pair.target])));
         scores.push_back(static_cast<float>(pair.lexical[0]));
         scores.push_back(static_cast<float>(pair.lexical[1]));
         for (const auto& counts : pair.orientation) {
@@ -190,7 +190,6 @@ class PhraseExtraction {
     double orientation[2][3] = {};                 // forward, backward
   };
 
-  static size_t at(int64_t k) { return static_cast<size_t>(k); }
   static uint64_t key(int32_t a, int32_t b) {
     return static_cast<uint64_t>(static_cast<uint32_t>(a)) << 32 | static_cast<uint32_t>(b);
   }
@@ -200,14 +199,14 @@ class PhraseExtraction {
     std::vector<std::vector<int32_t>> of_target;
   };
   Links links_of(int64_t k) const {
-    Links links{std::vector<std::vector<int32_t>>(at(corpus_.source.length(k))),
-                std::vector<std::vector<int32_t>>(at(corpus_.target.length(k)))};
-    for (int64_t l = corpus_.links_begin[at(k)]; l < corpus_.links_begin[at(k + 1)]; ++l) {
-      const auto [s, t] = corpus_.links[at(l)];
-      std::vector<int32_t>& of = links.of_source[at(s)];
+    Links links{std::vector<std::vector<int32_t>>(corpus_.source.length(k)),
+                std::vector<std::vector<int32_t>>(corpus_.target.length(k))};
+    for (int64_t l = corpus_.links_begin[k]; l < corpus_.links_begin[k + 1]; ++l) {
+      const auto [s, t] = corpus_.links[l];
+      std::vector<int32_t>& of = links.of_source[s];
       if (std::find(of.begin(), of.end(), t) != of.end()) continue;
       of.push_back(t);
-      links.of_target[at(t)].push_back(s);
+      links.of_target[t].push_back(s);
     }
     return links;
   }
@@ -240,7 +239,7 @@ class PhraseExtraction {
     };
     double sum = 0;
     for (int64_t w = first; w < last; ++w) {
-      const std::vector<int32_t>& to = linked[at(w)];
+      const std::vector<int32_t>& to = linked[w];
       double mean = to.empty() ? probability(own[w], kNull) : 0;
       for (const int32_t each : to) mean += probability(own[w], other[each]) / static_cast<double>(to.size());
       sum += std::log(mean);
@@ -255,13 +254,13 @@ class PhraseExtraction {
     const auto linked = [&](int64_t s, int64_t t) {
       if (s < 0 || t < 0) return s < 0 && t < 0;
       if (s >= n || t >= m) return s >= n && t >= m;
-      const std::vector<int32_t>& of = links.of_source[at(s)];
+      const std::vector<int32_t>& of = links.of_source[s];
       return std::find(of.begin(), of.end(), static_cast<int32_t>(t)) != of.end();
     };
     for (int64_t s1 = 0; s1 < n; ++s1) {
       int64_t t1 = m, t2 = -1;  // the target words that the source phrase is linked to
       for (int64_t s2 = s1 + 1; s2 <= std::min(n, s1 + longest_); ++s2) {
-        for (const int32_t t : links.of_source[at(s2 - 1)]) {
+        for (const int32_t t : links.of_source[s2 - 1]) {
           t1 = std::min<int64_t>(t1, t);
           t2 = std::max<int64_t>(t2, t + 1);
         }
@@ -269,13 +268,13 @@ class PhraseExtraction {
         if (t2 < 0 || !within(links, t1, t2, s1, s2)) continue;
         // Words without links may be added at both ends.
         for (int64_t first = t1; first >= 0; --first) {
-          if (first < t1 && !links.of_target[at(first)].empty()) break;
+          if (first < t1 && !links.of_target[first].empty()) break;
           for (int64_t last = t2; last <= m && last - first <= longest_; ++last) {
-            if (last > t2 && !links.of_target[at(last - 1)].empty()) break;
+            if (last > t2 && !links.of_target[last - 1].empty()) break;
             Pair& pair = pair_of(corpus_.source.list(k) + s1, s2 - s1, corpus_.target.list(k) + first, last - first);
             ++pair.count;
-            ++source_counts_[at(pair.source)];
-            ++target_counts_[at(pair.target)];
+            ++source_counts_[pair.source];
+            ++target_counts_[pair.target];
             pair.lexical[0] = std::max(pair.lexical[0], lexical(true, links, k, first, last));
             pair.lexical[1] = std::max(pair.lexical[1], lexical(false, links, k, s1, s2));
             const int forward = linked(s2, last) ? kMonotone : linked(s1 - 1, last) ? kSwap : kDiscontinuous;
@@ -291,7 +290,7 @@ class PhraseExtraction {
   // Whether the target words t1..t2 are linked to source words of s1..s2 only.
   static bool within(const Links& links, int64_t t1, int64_t t2, int64_t s1, int64_t s2) {
     for (int64_t t = t1; t < t2; ++t)
-      for (const int32_t s : links.of_target[at(t)])
+      for (const int32_t s : links.of_target[t])
         if (s < s1 || s >= s2) return false;
     return true;
   }
@@ -299,11 +298,11 @@ class PhraseExtraction {
   Pair& pair_of(const int32_t* source, int64_t n, const int32_t* target, int64_t m) {
     const int32_t s = sources_.add(source, n);
     const int32_t t = targets_.add(target, m);
-    source_counts_.resize(at(sources_.lists().size()), 0.0);
-    target_counts_.resize(at(targets_.lists().size()), 0.0);
+    source_counts_.resize(sources_.lists().size(), 0.0);
+    target_counts_.resize(targets_.lists().size(), 0.0);
     const auto [place, added] = numbers_.emplace(key(s, t), static_cast<int32_t>(pairs_.size()));
     if (added) pairs_.push_back({s, t});
-    return pairs_[at(place->second)];
+    return pairs_[place->second];
   }
 
   const AlignedCorpus& corpus_;

@@ -36,7 +36,7 @@ Described described(const SearchGraph& graph, const std::vector<Output>& ys) {
       const auto edge = static_cast<size_t>(e);
       if (graph.words[edge] != kSentenceEnd) words.push_back(graph.words[edge]);
       for (int64_t k = graph.rows.begin[edge]; k < graph.rows.begin[edge + 1]; ++k)
-        entries.emplace_back(graph.rows.index[static_cast<size_t>(k)], graph.rows.value[static_cast<size_t>(k)]);
+        entries.emplace_back(graph.rows.index[k], graph.rows.value[k]);
     }
     begin.push_back(static_cast<int64_t>(words.size()));
     std::stable_sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
@@ -183,7 +183,7 @@ void bind_phrases(nb::module_& m) {
               std::set<std::vector<int32_t>> texts;
               for (ScoredOutput& y : found) {
                 std::vector<int32_t> text;
-                for (const int32_t e : y.y) text.push_back(g.words[static_cast<size_t>(e)]);
+                for (const int32_t e : y.y) text.push_back(g.words[e]);
                 if (texts.insert(std::move(text)).second) ys.push_back(std::move(y.y));
                 if (static_cast<int64_t>(ys.size()) == k) break;
               }

@@ -62,7 +62,7 @@ class NgramScorer {
     state.right = model_.empty();
     for (const Symbol symbol : target) {
       if (!is_gap(symbol)) {
-        const int32_t word = words_[static_cast<size_t>(symbol)];
+        const int32_t word = words_[symbol];
         if (word == model_.begin_word()) {
           state.begins = state.begins || state.first.empty();
           state.right = model_.begin();
@@ -71,7 +71,7 @@ class NgramScorer {
         }
         continue;
       }
-      const State& inner = *tails[static_cast<size_t>(gap_number(symbol))];
+      const State& inner = *tails[gap_number(symbol)];
       if (inner.begins) {
         state.begins = state.begins || state.first.empty();
         state.right = inner.right;
@@ -138,7 +138,7 @@ class ForcedTarget {
         state.words.push_back(symbol);
         continue;
       }
-      const std::vector<int32_t>& inner = tails[static_cast<size_t>(gap_number(symbol))]->words;
+      const std::vector<int32_t>& inner = tails[gap_number(symbol)]->words;
       state.words.insert(state.words.end(), inner.begin(), inner.end());
     }
     return pieces_.contains(state.words);
@@ -205,11 +205,10 @@ DerivationGraph search(const Model& model, int32_t nodes, const Edges& edges, co
     State state;
     bool operator<(const Candidate& other) const { return value < other.value; }
   };
-  const auto at = [](int64_t k) { return static_cast<size_t>(k); };
 
   DerivationGraph graph;
-  std::vector<State> states;                           // by node of the graph
-  std::vector<std::vector<int32_t>> found(at(nodes));  // by node of the forest: its nodes in the graph, best first
+  std::vector<State> states;                       // by node of the graph
+  std::vector<std::vector<int32_t>> found(nodes);  // by node of the forest: its nodes in the graph, best first
   std::vector<const State*> tails;
   for (int32_t v = 0; v < nodes; ++v) {
     std::vector<Candidate> heap;
@@ -220,11 +219,11 @@ DerivationGraph search(const Model& model, int32_t nodes, const Edges& edges, co
       tails.clear();
       double below = 0;
       for (int32_t k = 0; k < edge.tail_count; ++k) {
-        const std::vector<int32_t>& of_tail = found[at(edge.tails[k])];
-        if (at(ranks[at(k)]) >= of_tail.size()) return;
-        const int32_t u = of_tail[at(ranks[at(k)])];
-        below += graph.nodes[at(u)].best;
-        tails.push_back(&states[at(u)]);
+        const std::vector<int32_t>& of_tail = found[edge.tails[k]];
+        if (static_cast<size_t>(ranks[k]) >= of_tail.size()) return;
+        const int32_t u = of_tail[ranks[k]];
+        below += graph.nodes[u].best;
+        tails.push_back(&states[u]);
       }
       if (edge.tail_count > 0 && !seen.emplace(e, ranks).second) return;
       Candidate candidate{0, edge.score, 0, e, std::move(ranks), {}};
@@ -235,7 +234,7 @@ DerivationGraph search(const Model& model, int32_t nodes, const Edges& edges, co
       std::push_heap(heap.begin(), heap.end());
     };
     for (const int32_t e : edges(v))
-      if (model.possible(*edge_of(e).target)) propose(e, std::vector<int32_t>(at(edge_of(e).tail_count), 0));
+      if (model.possible(*edge_of(e).target)) propose(e, std::vector<int32_t>(edge_of(e).tail_count, 0));
     for (int64_t taken = 0; !heap.empty() && (beam == 0 || taken < beam);) {
       std::pop_heap(heap.begin(), heap.end());
       Candidate best = std::move(heap.back());
@@ -250,30 +249,29 @@ DerivationGraph search(const Model& model, int32_t nodes, const Edges& edges, co
       ++taken;
       const auto [place, added] = by_key.try_emplace(model.key(best.state), static_cast<int32_t>(graph.nodes.size()));
       if (added) {
-        found[at(v)].push_back(place->second);
+        found[v].push_back(place->second);
         graph.nodes.emplace_back();
         states.push_back(std::move(best.state));
       }
-      DerivationGraph::Node& node = graph.nodes[at(place->second)];
+      DerivationGraph::Node& node = graph.nodes[place->second];
       const auto number = static_cast<int32_t>(graph.edges.size());
       graph.edges.push_back(
           {best.edge, best.score, best.added, static_cast<int32_t>(graph.tails.size()), edge.tail_count});
-      for (int32_t k = 0; k < edge.tail_count; ++k)
-        graph.tails.push_back(found[at(edge.tails[k])][at(best.ranks[at(k)])]);
+      for (int32_t k = 0; k < edge.tail_count; ++k) graph.tails.push_back(found[edge.tails[k]][best.ranks[k]]);
       node.edges.push_back(number);
       if (best.value > node.best) {
         node.best = best.value;
         node.best_edge = number;
       }
     }
-    std::stable_sort(found[at(v)].begin(), found[at(v)].end(),
-                     [&](int32_t a, int32_t b) { return graph.nodes[at(a)].best > graph.nodes[at(b)].best; });
+    std::stable_sort(found[v].begin(), found[v].end(),
+                     [&](int32_t a, int32_t b) { return graph.nodes[a].best > graph.nodes[b].best; });
   }
   // The nodes of the whole have one node above them.
   DerivationGraph::Node root;
   for (const int32_t u : found.back()) {
-    if (graph.nodes[at(u)].best > root.best) {
-      root.best = graph.nodes[at(u)].best;
+    if (graph.nodes[u].best > root.best) {
+      root.best = graph.nodes[u].best;
       root.best_edge = static_cast<int32_t>(graph.edges.size());
     }
     root.edges.push_back(static_cast<int32_t>(graph.edges.size()));

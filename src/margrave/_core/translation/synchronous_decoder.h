@@ -108,7 +108,7 @@ class SynchronousDecoder {
     std::vector<ForestEdge> found;
     for (size_t v = 0; v < graph.nodes.size(); ++v)
       for (const int32_t e : graph.nodes[v].edges) {
-        const DerivationGraph::Edge& edge = graph.edges[at(e)];
+        const DerivationGraph::Edge& edge = graph.edges[e];
         ForestEdge kept{static_cast<int32_t>(v), {}, {}, features_of(sentence, edge)};
         kept.tails.assign(graph.tails.begin() + edge.tail_begin,
                           graph.tails.begin() + edge.tail_begin + edge.tail_count);
@@ -140,7 +140,6 @@ class SynchronousDecoder {
     std::vector<double> scores;                // by edge of the parse
   };
 
-  static size_t at(int64_t k) { return static_cast<size_t>(k); }
   static int32_t find(const Vocabulary& names, std::string_view name) {
     return names.find(name, hash_bytes(name.data(), name.size()));
   }
@@ -150,20 +149,20 @@ class SynchronousDecoder {
 
   // Labels such that a rule that replaces one by another comes after the latter has all its derivations.
   void order_labels() {
-    const auto n = at(grammar_->labels().size());
+    const auto n = static_cast<size_t>(grammar_->labels().size());
     std::vector<std::vector<int32_t>> above(n);
     std::vector<int64_t> below(n, 0);
     for (int64_t r = 0; r < grammar_->size(); ++r) {
       const SynchronousRule& rule = grammar_->rule(r);
       if (rule.source.size() != 1 || !is_gap(rule.source[0])) continue;
-      above[at(gap_number(rule.source[0]))].push_back(rule.label);
-      ++below[at(rule.label)];
+      above[gap_number(rule.source[0])].push_back(rule.label);
+      ++below[rule.label];
     }
     for (size_t label = 0; label < n; ++label)
       if (below[label] == 0) unary_order_.push_back(static_cast<int32_t>(label));
     for (size_t k = 0; k < unary_order_.size(); ++k)
-      for (const int32_t label : above[at(unary_order_[k])])
-        if (--below[at(label)] == 0) unary_order_.push_back(label);
+      for (const int32_t label : above[unary_order_[k]])
+        if (--below[label] == 0) unary_order_.push_back(label);
     for (size_t label = 0; label < n; ++label)
       if (below[label] > 0)
         throw InputError("rules that replace one label by another lead from [" +
@@ -230,15 +229,15 @@ class SynchronousDecoder {
   const std::vector<Symbol>& target_of(const Sentence& sentence, int32_t origin) const {
     static const std::vector<Symbol> kOnly{gap(0)};
     if (origin < 0) return kOnly;
-    const int32_t rule = sentence.parse.edges[at(origin)].rule;
+    const int32_t rule = sentence.parse.edges[origin].rule;
     if (rule == kWhole) return whole_;
-    return rule >= 0 ? grammar_->rule(rule).target : sentence.passing[at(-1 - rule)];
+    return rule >= 0 ? grammar_->rule(rule).target : sentence.passing[-1 - rule];
   }
 
   template <class Visit>
   void each_feature(const Sentence& sentence, int32_t origin, const Visit& visit) const {
     if (origin < 0) return;
-    const int32_t rule = sentence.parse.edges[at(origin)].rule;
+    const int32_t rule = sentence.parse.edges[origin].rule;
     if (rule == kWhole) return;
     if (rule >= 0)
       for (const auto& [feature, value] : grammar_->rule(rule).features) visit(feature, value);
@@ -266,10 +265,10 @@ class SynchronousDecoder {
     const SourceForest& parsed = sentence.parse;
     return search(
         model, static_cast<int32_t>(parsed.nodes.size()),
-        [&](int32_t v) -> const std::vector<int32_t>& { return parsed.nodes[at(v)].edges; },
+        [&](int32_t v) -> const std::vector<int32_t>& { return parsed.nodes[v].edges; },
         [&](int32_t e) {
-          const SourceForest::Edge& edge = parsed.edges[at(e)];
-          return RuleUse{&target_of(sentence, e), sentence.scores[at(e)], parsed.tails.data() + edge.tail_begin,
+          const SourceForest::Edge& edge = parsed.edges[e];
+          return RuleUse{&target_of(sentence, e), sentence.scores[e], parsed.tails.data() + edge.tail_begin,
                          edge.tail_count};
         },
         beam);
@@ -288,20 +287,20 @@ class SynchronousDecoder {
     const DerivationGraph& graph;
 
     int64_t nodes() const { return static_cast<int64_t>(graph.nodes.size()); }
-    double best(int64_t v) const { return graph.nodes[at(v)].best; }
-    int64_t best_edge(int64_t v) const { return graph.nodes[at(v)].best_edge; }
+    double best(int64_t v) const { return graph.nodes[v].best; }
+    int64_t best_edge(int64_t v) const { return graph.nodes[v].best_edge; }
     template <class Visit>
     void each_edge(int64_t v, const Visit& visit) const {
-      for (const int32_t e : graph.nodes[at(v)].edges) visit(e);
+      for (const int32_t e : graph.nodes[v].edges) visit(e);
     }
-    int64_t tail_count(int64_t e) const { return graph.edges[at(e)].tail_count; }
-    int64_t tail(int64_t e, int64_t j) const { return graph.tails[at(graph.edges[at(e)].tail_begin + j)]; }
-    double score(int64_t e) const { return graph.edges[at(e)].score; }
+    int64_t tail_count(int64_t e) const { return graph.edges[e].tail_count; }
+    int64_t tail(int64_t e, int64_t j) const { return graph.tails[graph.edges[e].tail_begin + j]; }
+    double score(int64_t e) const { return graph.edges[e].score; }
   };
   struct DistinctDerivations : Derivations {
     Strings& strings;
     int64_t string(int64_t e, const std::vector<int64_t>& keys) const {
-      const std::vector<Symbol>& target = this->decoder.target_of(this->sentence, this->graph.edges[at(e)].origin);
+      const std::vector<Symbol>& target = this->decoder.target_of(this->sentence, this->graph.edges[e].origin);
       return strings.join(target.data(), target.data() + target.size(), keys);
     }
   };
@@ -325,7 +324,7 @@ class SynchronousDecoder {
       std::vector<int64_t> edges;
       lazy.each_edge(root, rank, [&](int64_t e) {
         edges.push_back(e);
-        add_features(derivations.sentence, derivations.graph.edges[at(e)], sums);
+        add_features(derivations.sentence, derivations.graph.edges[e], sums);
       });
       translation.text = spelled(derivations, edges);
       translation.features.assign(sums.begin(), sums.end());
@@ -339,14 +338,15 @@ class SynchronousDecoder {
   std::string spelled(const Graph& derivations, const std::vector<int64_t>& edges) const {
     std::vector<std::string> open;  // what the edges that were read last spell, the last one on top
     for (size_t k = edges.size(); k-- > 0;) {
-      const DerivationGraph::Edge& edge = derivations.graph.edges[at(edges[k])];
+      const DerivationGraph::Edge& edge = derivations.graph.edges[edges[k]];
       // The first tail is read last, since the edges are taken in reverse.
-      const size_t first = open.size() - at(edge.tail_count);
+      const size_t first = open.size() - static_cast<size_t>(edge.tail_count);
       std::string text;
       for (const Symbol symbol : target_of(derivations.sentence, edge.origin)) {
         if (!is_gap(symbol) && (symbol == begin_ || symbol == end_)) continue;
-        const std::string_view piece = is_gap(symbol) ? std::string_view(open[first + at(gap_number(symbol))])
-                                                      : name(derivations.sentence, symbol);
+        const std::string_view piece = is_gap(symbol)
+                                           ? std::string_view(open[first + static_cast<size_t>(gap_number(symbol))])
+                                           : name(derivations.sentence, symbol);
         if (!text.empty() && !piece.empty()) text += ' ';
         text += piece;
       }
@@ -357,7 +357,7 @@ class SynchronousDecoder {
   }
 
   std::string_view name(const Sentence& sentence, Symbol word) const {
-    return word < names_.size() ? names_.name(word) : std::string_view(sentence.passed[at(word - names_.size())]);
+    return word < names_.size() ? names_.name(word) : std::string_view(sentence.passed[word - names_.size()]);
   }
 
   static constexpr int32_t kWhole = std::numeric_limits<int32_t>::min();  // the rule that begins and ends a sentence

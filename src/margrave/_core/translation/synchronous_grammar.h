@@ -42,7 +42,7 @@ class SynchronousGrammar {
   static constexpr std::string_view kBegin = "<s>", kEnd = "</s>";  // of a sentence, if rules have them
 
   int64_t size() const { return static_cast<int64_t>(rules_.size()); }
-  const SynchronousRule& rule(int64_t r) const { return rules_[static_cast<size_t>(r)]; }
+  const SynchronousRule& rule(int64_t r) const { return rules_[r]; }
   const Vocabulary& labels() const { return labels_; }
   const Vocabulary& source_words() const { return source_words_; }
   const Vocabulary& target_words() const { return target_words_; }
