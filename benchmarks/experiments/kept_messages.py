@@ -21,12 +21,12 @@ from benchmarks.pieces import Pieces
 from benchmarks.tables import markdown
 from margrave.binding import Bound, bind
 from margrave.data import image_graph
-from margrave.estimators.graph_labeler import shared_graphs
 from margrave.examples import Examples
 from margrave.learners import MIRA, SGD, Learner, Objective, Observer, Record, Weights
 from margrave.losses import Log
 from margrave.maps import GraphMap
 from margrave.structures import ArcPairTree, FactorGraph
+from margrave.structures.factor_graph import shared_graphs
 
 Result = dict[str, Any]
 

@@ -26,7 +26,7 @@ from margrave import GenerativeAligner, SequenceAligner
 from margrave.data import BLOSUM62, SubstitutionMatrix
 from margrave.data.substitution import HALF_BIT
 from margrave.estimators.generative_aligner import aligner_of
-from margrave.estimators.sequence_aligner import most_accurate
+from margrave.estimators.models.sequence_aligner import most_accurate
 from margrave.features import Sequences
 from margrave.metrics.alignments import f1_of, pair_counts
 

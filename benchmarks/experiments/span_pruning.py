@@ -9,12 +9,11 @@ from functools import partial
 from time import process_time
 from typing import Any
 
-from margrave.estimators.span_pruning import spans_left
-
 from benchmarks.corpora.constituents import constituents
 from benchmarks.tables import markdown
 from margrave import ConstituencyParser
 from margrave.data.constituents import Tree
+from margrave.estimators.models.constituency_parser import spans_left
 from margrave.features import SpanTemplates
 from margrave.metrics import bracket_scores
 
@@ -58,7 +57,7 @@ def by_length(parser: ConstituencyParser, trees: list[Tree]) -> list[Result]:
         for name, verb in {"predict": parser.predict, "marginals": parser.predict_marginals}.items():
             row[name] = 1e3 * timed(partial(verb, X))[0] / len(X)
         if parser.pruner_ is not None:
-            seconds, left = timed(partial(spans_left, parser.pruner_, X, LEAST, 1))
+            seconds, left = timed(partial(spans_left, parser.pruner_, X, LEAST))
             row["pruner"] = 1e3 * seconds / len(X)
             row["left"] = sum(int(spans.sum()) for spans in left) / sum(len(spans) for spans in left)
         found.append(row)

@@ -201,7 +201,7 @@ def arc_score(model: DependencyParser, x: Any, head: int, word: int) -> float:
         ({"prune": "hard"}, "prune"),
         ({"crossing": "ignore"}, "crossing"),
         ({"decode": "worst"}, "decode"),
-        ({"features": None, "order": 2}, "order=2 needs inputs"),
+        ({"features": None, "order": 2}, "order=2 needs features"),
         ({"features": "templates"}, "features"),
         ({"weights": "all"}, "weights"),
         ({"weights": Kernel("rbf")}, "weights of a parser must be a name, not Kernel"),

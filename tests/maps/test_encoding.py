@@ -11,7 +11,7 @@ import pytest
 
 from margrave import MargraveError, SequenceTagger, _core
 
-# More names than three batches have (kBatch in features/encode.h), of which many occur again.
+# More names than three batches have (kBatch in rows/encode.h), of which many occur again.
 N = 1500
 SENTENCES = [
     [[f"{t}:{(i * 31 + t * 7 + k * k) % 5000}" for k in range(13)] for t in range(i % 11)] + [[f"only {i}"]]

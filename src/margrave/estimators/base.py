@@ -86,7 +86,7 @@ class StructuredEstimator(Estimator, StructuredModel, saved_as=""):
     def _default_features(self) -> Features:
         """The features that `features="default"` stands for."""
         raise MargraveError(
-            f"a {type(self).__name__} has no default inputs: pass an object of margrave.features, or None."
+            f"a {type(self).__name__} has no default features: pass an object of margrave.features, or None."
         )
 
     def _costs(self, loss: LossFamily, outputs: Any, examples: Examples) -> Cost | None:

@@ -368,7 +368,7 @@ class StructuredModel(SavedModel, saved_as=""):
     def __repr__(self) -> str:
         """The estimator that learned it, and its size."""
         size = f"{self.n_weights_:,} weights" if hasattr(self, "coef_") else "not fitted"
-        return f"<model of a {self.saved_as}, {size}>"
+        return f"<{self.saved_as} model, {size}>"
 
     # Only estimators learn. scikit-learn asks for these before it clones an estimator.
 

@@ -32,7 +32,7 @@ class PathCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     It chooses the C with the best mean score over the held-out folds, or the smallest of several. For each fold, one
     path is learned from the remaining examples, in ascending order of C, with each model starting from the solution of
     the previous one (`fit_path`). The learner must therefore be able to continue from one C to the next: "auto",
-    "lbfgs", "cg", "eg", "smo", "smo-eg", "bcfw" or "lp".
+    "lbfgs", "cg", "eg", "smo", "smo-eg", "bcfw", "svrg", "cccp" or "lp".
 
     After `fit`, all methods and attributes of the best estimator can be used directly: `predict_kbest`, `coef_` and so
     on. `save` writes the file of the best estimator.

@@ -66,7 +66,7 @@ class AlignmentEstimator(AlignmentScores, StructuredEstimator, saved_as=""):
         raise MargraveError(f"{type(self).__name__} does not say which structure it has.")
 
     # With a matrix w0 to start from, a learner sees the weights u = w - w0 and penalizes |u|^2; the scores of w0 are in
-    # the costs (protocol/offset.h), which enter with gamma = 1 for losses that have no cost of their own.
+    # the costs (losses/offset.h), which enter with gamma = 1 for losses that have no cost of their own.
 
     def _costs(self, loss: LossFamily, outputs: Any, examples: Examples) -> Cost | None:
         return None if self.start is not None and loss.gamma == 0 else loss.costs

@@ -1,6 +1,6 @@
-"""The protocol of inputs, which turn raw data into what features encode. They are saved with the model.
+"""The protocol of features, which turn raw data into named features that maps encode. They are saved with the model.
 
-`learn` reads the training data once and returns inputs that know, for example, the number of columns of a row or the
+`learn` reads the training data once and returns features that know, for example, the number of columns of a row or the
 vocabulary. `transform` turns raw examples into attributes, lazily if all attributes at once would fill the memory, and
 refuses examples that differ in form from the training data.
 """
@@ -22,14 +22,14 @@ MOST_VALUES = 2_000_000
 
 
 class Features(Stored, kind="features"):
-    """The base of all inputs."""
+    """The base of all features."""
 
     def __repr__(self) -> str:
         settings = ", ".join(f"{name}={value!r}" for name, value in self.stored_settings().items())
         return f"{type(self).__name__}({settings})"
 
     def learn(self, X: Any) -> Self:
-        """Return a copy of these inputs that has learned from the training data.
+        """Return a copy of these features that has learned from the training data.
 
         Parameters
         ----------
@@ -44,7 +44,7 @@ class Features(Stored, kind="features"):
         ----------
         X : raw examples, in the same form as the training data.
         """
-        raise MargraveError(f"the inputs {type(self).__name__} do not say how they make attributes.")
+        raise MargraveError(f"the features {type(self).__name__} do not say how they transform examples.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -153,7 +153,7 @@ class Sequences(Features):
     def transform(self, X: Any) -> list[Any]:
         """The same examples with encoded sequences."""
         if self.views is None:
-            raise MargraveError("these inputs have not learned an alphabet yet.")
+            raise MargraveError("these features have not learned an alphabet yet.")
         encoded = iter([self._encoded(sequence, where) for where, sequence in each_sequence(X)])
         return [_replaced(x, encoded) for x in X]
 

@@ -63,7 +63,7 @@ class TfIdf(Features):
         from sklearn.feature_extraction.text import TfidfVectorizer
 
         if not self.words:
-            raise MargraveError("these inputs have not learned any words: call learn(X) first.")
+            raise MargraveError("these features have not learned any words: call learn(X) first.")
         vectorizer = TfidfVectorizer(vocabulary=self.words)
         vectorizer.idf_ = np.array(self.idf, dtype=np.float64)
         return vectorizer

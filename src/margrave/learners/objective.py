@@ -44,7 +44,7 @@ class Objective:
     max_iter : the maximum number of iterations; None uses the learner's default.
     tol : the relative gap at which to stop.
     n_jobs : the number of threads; -1 uses all processors, and None uses them all where they do not change the result.
-    seed : the seed of the random numbers.
+    random_state : the seed of the random numbers.
     verbose : report progress on the error stream.
     dev_score : a function from weights to a score on development data; higher is better.
     start : the weights to start from, for learners that support this.

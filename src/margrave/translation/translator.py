@@ -280,7 +280,7 @@ class Translator(TranslatorSettings, Estimator, StructuredModel):
 
     # ---- what a model defines ----------------------------------------------------------------------------------------
 
-    def _structure(self, given: Any) -> CandidateLists:
+    def _structure(self, examples: Examples) -> CandidateLists:
         return CandidateLists()  # A sentence has its translations as candidates.
 
     def _check_parameters(self) -> TranslatorSettings:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from margrave import _core
 from margrave.data import Arcs
 from margrave.errors import MargraveError, unknown
-from margrave.estimators.extras import Extra
+from margrave.estimators.extras import LEARNING, PREDICTION, Extra
 from margrave.estimators.model import StructuredModel
 from margrave.examples import Examples
 from margrave.features import ArcTemplates
@@ -29,7 +29,7 @@ class LabelerModel(ArcLabelerSettings, StructuredModel, saved_as="ArcLabeler"):
     extras = (
         Extra(
             "heads",
-            ("fit", "fit_path", "predict", "score", "log_probability"),
+            (*LEARNING, *PREDICTION, "score"),
             "the heads of the words of each sentence.",
         ),
     )
@@ -70,6 +70,8 @@ class LabelerModel(ArcLabelerSettings, StructuredModel, saved_as="ArcLabeler"):
         if X is None:  # no examples
             return examples
         if arcs is None:
+            if examples.extra("heads") is None:
+                raise MargraveError("labels belong to the arcs of trees: pass heads=.")
             arcs = arcs_of_trees(X.words, flat_heads(X.words, examples.extra("heads")))
         if self.pairs_ is None:
             return examples.having(arcs=arcs)

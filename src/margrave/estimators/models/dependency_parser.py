@@ -125,7 +125,7 @@ class ParserModel(ParserSettings, ApproximateModel, saved_as="DependencyParser")
         n = whole("n", n, 1, 2**31 - 1)
         bound = self._bind(Examples([x]))
         if not isinstance(self.map_, TreeMap):
-            raise MargraveError("explain needs a parser with inputs, because it names their templates.")
+            raise MargraveError("explain needs a parser with templates, which it names.")
         trees = bound.core
         _, heads, words, _ = trees.arcs()
         word = whole("word", word, 1, int(words.max()))
@@ -228,7 +228,7 @@ class ParserModel(ParserSettings, ApproximateModel, saved_as="DependencyParser")
             table_named(self.weights)
         for name, plain in (("order", 1), ("labels", False), ("prune", False)):
             if getattr(self, name) not in (plain, "auto"):
-                raise MargraveError(f"{name}={getattr(self, name)!r} needs inputs: pass ArcTemplates.")
+                raise MargraveError(f"{name}={getattr(self, name)!r} needs features: pass ArcTemplates.")
         return checked
 
     def _check_templates(self) -> None:
