@@ -51,6 +51,7 @@ lint: $(FOR_TESTS)
 	$(BIN)/ruff format --check $(PYTHON_CODE)
 	$(BIN)/mypy
 	PYTHONPATH=src $(BIN)/lint-imports --no-cache --no-logo
+	$(BIN)/python tools/check_layers.py
 	$(BIN)/clang-format --dry-run --Werror $(CORE)
 
 # Which lines of the Python code the tests run.

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "bindings/registration.h"
 #include "protocol/problem.h"
 
 namespace nb = nanobind;

@@ -28,7 +28,7 @@ void choose(const std::string& name, const std::string& beginning) {
 
 }  // namespace
 
-void bind_loops(nb::module_& m) {
+static void bind(nb::module_& m) {
   if (const char* name = std::getenv(kVariable); name && *name)
     choose(name, std::string("the environment variable ") + kVariable + " is '" + name + "'");
   m.def("instruction_set", [] { return loops().name; }, "For which instruction set the loops in use are compiled.");
@@ -44,5 +44,7 @@ void bind_loops(nb::module_& m) {
       },
       "u"_a, "c"_a, "v"_a.noconvert(), "v += c u, without the copy that an expression makes.");
 }
+
+static const Registration registration(bind);
 
 }  // namespace margrave

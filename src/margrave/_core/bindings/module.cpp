@@ -1,8 +1,6 @@
-// The module. Everything in it is bound by the bind_NAME(m) of a file NAME.cpp; CMake writes the list of them from the
-// files that there are, bases first.
+// The module. Files register what they bind (bindings/registration.h).
 #include <exception>
 
-#include "bindings/all.h"
 #include "bindings/binding.h"
 
 NB_MODULE(_core, m) {
@@ -15,5 +13,5 @@ NB_MODULE(_core, m) {
       PyErr_SetString(nb::module_::import_("margrave.errors").attr("MargraveError").ptr(), error.what());
     }
   });
-  bind_all(m);
+  Registration::bind_all(m);
 }

@@ -13,8 +13,8 @@
 
 #include "bindings/binding.h"
 #include "losses/family.h"
+#include "losses/offset.h"
 #include "protocol/good_outputs.h"
-#include "protocol/offset.h"
 #include "protocol/slice.h"
 
 namespace margrave {
@@ -317,7 +317,7 @@ Question question_of(const std::string& kind, double gamma, bool zero_one, int64
   return {known->second, gamma, zero_one, k, beta, scale, rescale == "slack", slack};
 }
 
-void bind_question(nb::module_& m) {
+static void bind_question(nb::module_& m) {
   nb::class_<Question>(m, "Question", "What a learner asks of inference at weights.")
       .def(nb::new_(&question_of), "kind"_a, nb::kw_only(), "gamma"_a = 0.0, "zero_one"_a = false, "k"_a = 1,
            "beta"_a = 1.0, "scale"_a = 1.0, "rescale"_a = "margin", "slack"_a = 1)
@@ -353,7 +353,7 @@ struct Checked {  // an example and its scores, checked
 
 }  // namespace
 
-void bind_problem(nb::module_& m) {
+static void bind(nb::module_& m) {
   bind_question(m);
   nb::class_<Problem, PythonProblem>(
       m, "Problem", "A structured prediction problem: a structure with its features, bound to a data set.")
@@ -683,5 +683,7 @@ void bind_problem(nb::module_& m) {
       },
       "structure"_a, "features"_a, "A structure with its features; it can be asked for its good outputs alone.");
 }
+
+static const Registration registration(bind);
 
 }  // namespace margrave

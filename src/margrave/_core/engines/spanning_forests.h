@@ -2,6 +2,7 @@
 // Jaakkola and Willsky 2005): the shares of the forests that contain each edge are a point of the forest polytope.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <numeric>
 #include <utility>

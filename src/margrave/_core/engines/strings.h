@@ -1,6 +1,7 @@
 // What derivations spell: strings of words, each with a number, so that equal strings are found at once.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <unordered_map>
 #include <utility>

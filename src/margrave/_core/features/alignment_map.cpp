@@ -12,7 +12,8 @@
 
 namespace margrave {
 
-void bind_alignment_map(nb::module_& m) {
+static void bind(nb::module_& m) {
+  after<Features>();
   using TableTuple = std::tuple<std::shared_ptr<Tokens>, std::shared_ptr<Tokens>, int64_t, int64_t, bool>;
   using GapTuple = std::tuple<std::shared_ptr<Tokens>, std::shared_ptr<Tokens>, int64_t>;
   nb::class_<AlignmentMap, Features>(m, "AlignmentMap");
@@ -53,5 +54,7 @@ void bind_alignment_map(nb::module_& m) {
       "The feature map of alignments. tables: rows of x, rows of y, their numbers of codes, whether it is symmetric. "
       "gaps: rows of x, rows of y, the number of codes. ends: whether gaps at the ends have weights of their own.");
 }
+
+static const Registration registration(bind);
 
 }  // namespace margrave

@@ -16,9 +16,9 @@
 #include <utility>
 #include <vector>
 
-#include "features/sparse_rows.h"
-#include "features/tokens.h"
 #include "protocol/problem.h"
+#include "rows/sparse_rows.h"
+#include "rows/tokens.h"
 #include "structures/alignment.h"
 #include "structures/pair_parts.h"
 

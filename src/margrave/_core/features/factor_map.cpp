@@ -11,7 +11,8 @@
 
 namespace margrave {
 
-void bind_factor_map(nb::module_& m) {
+static void bind(nb::module_& m) {
+  after<Features>();
   nb::class_<FactorMap, Features>(m, "FactorMap");
   m.def(
       "factor_map",
@@ -29,5 +30,7 @@ void bind_factor_map(nb::module_& m) {
       "of each the number of attributes, the number of columns, the column of each cell (-1: none), the rows of the "
       "attributes of its factors, and whether all of its factors in an example share one row.");
 }
+
+static const Registration registration(bind);
 
 }  // namespace margrave

@@ -18,9 +18,9 @@
 #include <vector>
 
 #include "engines/factor_graphs.h"
-#include "features/sparse_rows.h"
-#include "features/tokens.h"
 #include "protocol/problem.h"
+#include "rows/sparse_rows.h"
+#include "rows/tokens.h"
 
 namespace margrave {
 

@@ -3,6 +3,8 @@
 
 namespace margrave {
 
-void bind_features(nb::module_& m) { nb::class_<Features>(m, "Features").def_prop_ro("dim", &Features::dim); }
+static void bind(nb::module_& m) { nb::class_<Features>(m, "Features").def_prop_ro("dim", &Features::dim); }
+
+static const Registration registration(bind);
 
 }  // namespace margrave

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "bindings/binding.h"
-#include "passes/batch.h"
+#include "threads/parallel.h"
 
 namespace margrave {
 namespace {
@@ -33,7 +33,8 @@ std::tuple<Array<int64_t>, Array<int32_t>, Array<double>> arrays_of(const Inputs
 
 }  // namespace
 
-void bind_mercer(nb::module_& m) {
+static void bind(nb::module_& m) {
+  after<Features>();
   nb::class_<KernelFeatures, Features>(m, "KernelFeatures");
   nb::class_<Inputs>(m, "Inputs", "The distinct rows of tokens, in the order in which they first occur.")
       .def(nb::init<const Tokens&>(), "tokens"_a)
@@ -121,5 +122,7 @@ void bind_mercer(nb::module_& m) {
       "name"_a, "gamma"_a, "coef0"_a, "degree"_a, "inputs"_a, "support"_a, "threads"_a,
       "The kernel of all inputs with all support inputs, row by row.");
 }
+
+static const Registration registration(bind);
 
 }  // namespace margrave

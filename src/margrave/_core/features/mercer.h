@@ -20,8 +20,8 @@
 #include <vector>
 
 #include "features/table.h"
-#include "features/vocabulary.h"
 #include "protocol/problem.h"
+#include "rows/vocabulary.h"
 #include "simd/loops.h"
 
 namespace margrave {

@@ -8,7 +8,8 @@
 
 namespace margrave {
 
-void bind_outputs(nb::module_& m) {
+static void bind(nb::module_& m) {
+  after<Features>();
   nb::class_<OutputFeatures, Features>(m, "OutputFeatures");
   m.def(
       "output_features",
@@ -21,5 +22,7 @@ void bind_outputs(nb::module_& m) {
       "features"_a, "width"_a, "begin"_a, "column"_a, "value"_a, "spread"_a = 0.0,
       "Features of classes from features of what describes them: theta = M theta', M a sparse matrix by rows.");
 }
+
+static const Registration registration(bind);
 
 }  // namespace margrave

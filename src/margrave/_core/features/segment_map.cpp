@@ -9,7 +9,8 @@
 
 namespace margrave {
 
-void bind_segment_map(nb::module_& m) {
+static void bind(nb::module_& m) {
+  after<Features>();
   nb::class_<SegmentMap, Features>(m, "SegmentMap");
   m.def(
       "segment_map",
@@ -27,5 +28,7 @@ void bind_segment_map(nb::module_& m) {
       "Scores of segments: those of their tokens under their tags, and of spans under their labels if there are any; "
       "and one weight per pair of neighboring labels.");
 }
+
+static const Registration registration(bind);
 
 }  // namespace margrave

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "features/sparse_rows.h"
 #include "features/table.h"
+#include "rows/sparse_rows.h"
 #include "structures/semi_markov.h"
 
 namespace margrave {

@@ -31,7 +31,8 @@ Tokens span_rows(const TreeAttributes& attributes, int hash_bits) {
 
 }  // namespace
 
-void bind_span_map(nb::module_& m) {
+static void bind(nb::module_& m) {
+  after<Features>();
   nb::class_<SpanMap, Features>(m, "SpanMap");
   m.def(
       "span_map",
@@ -45,5 +46,7 @@ void bind_span_map(nb::module_& m) {
   m.def("span_rows", &span_rows, "attributes"_a, "hash_bits"_a,
         "The hashed attributes of the spans (0, 1), (0, 2), ..., (1, 2), ... of each sentence, a row per span.");
 }
+
+static const Registration registration(bind);
 
 }  // namespace margrave

@@ -15,10 +15,10 @@
 #include <utility>
 #include <vector>
 
-#include "features/sparse_rows.h"
 #include "features/tree_map.h"
 #include "inputs/tree_templates.h"
 #include "protocol/problem.h"
+#include "rows/sparse_rows.h"
 #include "structures/constituents.h"
 
 namespace margrave {

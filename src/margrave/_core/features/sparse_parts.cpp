@@ -9,7 +9,8 @@
 
 namespace margrave {
 
-void bind_sparse_parts(nb::module_& m) {
+static void bind(nb::module_& m) {
+  after<Features>();
   nb::class_<SparseParts, Features>(m, "SparseParts");
   m.def(
       "sparse_parts",
@@ -21,5 +22,7 @@ void bind_sparse_parts(nb::module_& m) {
       "dim"_a, "rows"_a, "choice"_a, "repeats"_a.none() = nb::none(),
       "A sparse vector for every part. choice, repeats: the structure's choices and repeats, for the radius.");
 }
+
+static const Registration registration(bind);
 
 }  // namespace margrave

@@ -9,7 +9,8 @@
 
 namespace margrave {
 
-void bind_table(nb::module_& m) {
+static void bind(nb::module_& m) {
+  after<Features>();
   nb::class_<Table, Features>(m, "Table");
   nb::class_<Pairs>(m, "Pairs", "Which (attribute, label) pairs have a weight.")
       .def(nb::init<int64_t, int64_t>(), "attributes"_a, "labels"_a)
@@ -65,5 +66,7 @@ void bind_table(nb::module_& m) {
       "tokens"_a, "pairs"_a, "gram_weight"_a, "gram_weights"_a, "gram_lengths"_a, "tied"_a, "scale"_a, "start"_a,
       "stop"_a, "edges"_a.none(), "edge_pairs"_a.none());
 }
+
+static const Registration registration(bind);
 
 }  // namespace margrave

@@ -14,9 +14,9 @@
 #include <utility>
 #include <vector>
 
-#include "features/sparse_rows.h"
-#include "features/tokens.h"
 #include "protocol/problem.h"
+#include "rows/sparse_rows.h"
+#include "rows/tokens.h"
 #include "simd/loops.h"
 
 namespace margrave {

@@ -20,7 +20,8 @@ std::shared_ptr<FingerprintTable> restored(const In<uint64_t>& fingerprints, con
 
 }  // namespace
 
-void bind_tree_map(nb::module_& m) {
+static void bind(nb::module_& m) {
+  after<Features>();
   nb::class_<FingerprintTable>(m, "FingerprintTable", "The attributes of trees that have weights, with their names.")
       .def(nb::new_([] { return std::make_shared<FingerprintTable>(); }))
       .def(nb::new_(&restored), "fingerprints"_a, "bytes"_a, "offsets"_a)
@@ -77,5 +78,7 @@ void bind_tree_map(nb::module_& m) {
       "The feature map of trees by templates. table: the attributes that have weights, or None if they are hashed. "
       "labels: the number of labels of arcs, or 0.");
 }
+
+static const Registration registration(bind);
 
 }  // namespace margrave

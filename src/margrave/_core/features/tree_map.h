@@ -14,10 +14,10 @@
 #include <utility>
 #include <vector>
 
-#include "features/fingerprint_table.h"
-#include "features/sparse_rows.h"
 #include "inputs/tree_templates.h"
 #include "protocol/problem.h"
+#include "rows/fingerprint_table.h"
+#include "rows/sparse_rows.h"
 #include "structures/tree_structure.h"
 
 namespace margrave {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "bindings/binding.h"
-#include "features/vocabulary.h"
 #include "inputs/conllu.h"
+#include "rows/vocabulary.h"
 
 namespace margrave {
 namespace {
@@ -115,7 +115,7 @@ ConlluColumn conllu_column(const Column& column) {
 
 }  // namespace
 
-void bind_columns(nb::module_& m) {
+static void bind(nb::module_& m) {
   using Labels = std::vector<std::string>;
   nb::class_<ColumnTable>(m, "ColumnTable", "Sentences whose tokens have columns of text.")
       .def(nb::new_([] { return ColumnTable(nullptr, 0); }), "A table without sentences.")
@@ -216,5 +216,7 @@ void bind_columns(nb::module_& m) {
       },
       "text"_a, "blanks"_a, "Where the text behind its last blank line begins; 0 if it has none.");
 }
+
+static const Registration registration(bind);
 
 }  // namespace margrave

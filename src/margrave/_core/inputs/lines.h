@@ -2,6 +2,7 @@
 // (datasets/), which name the mistake: a parser in the core says at which line it stopped.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <string_view>

@@ -12,7 +12,7 @@
 
 namespace margrave {
 
-void bind_segment_templates(nb::module_& m) {
+static void bind(nb::module_& m) {
   using Kind = SegmentTemplate::Kind;
   nb::class_<SegmentTemplates>(m, "SegmentTemplates", "Templates of the attributes of spans of tokens.")
       .def(
@@ -55,5 +55,7 @@ void bind_segment_templates(nb::module_& m) {
           "One row per span, by end and length. texts: the values, and the number of each token's value or -1. "
           "growing: the spans whose new names are added to the vocabulary.");
 }
+
+static const Registration registration(bind);
 
 }  // namespace margrave

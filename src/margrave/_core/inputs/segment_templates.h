@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "features/tokens.h"
-#include "features/vocabulary.h"
+#include "rows/tokens.h"
+#include "rows/vocabulary.h"
 #include "structures/segments.h"
 
 namespace margrave {

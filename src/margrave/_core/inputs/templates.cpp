@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "bindings/binding.h"
-#include "inputs/template_functions.h"
+#include "bindings/template_functions.h"
 
 namespace margrave {
 namespace {
@@ -26,7 +26,8 @@ std::shared_ptr<TemplateNames> compile(const std::vector<std::string>& templates
 
 }  // namespace
 
-void bind_templates(nb::module_& m) {
+static void bind(nb::module_& m) {
+  after<KeyedAttributes, KeyedNames>();
   nb::class_<TemplateAttributes, KeyedAttributes>(m, "TemplateAttributes");
   nb::class_<TemplateNames, KeyedNames>(m, "TemplateNames", nb::is_weak_referenceable(),
                                         "Compiled templates, with the numbers of the values met so far.")
@@ -44,5 +45,7 @@ void bind_templates(nb::module_& m) {
           "results "
           "of a function, None where it has none.");
 }
+
+static const Registration registration(bind);
 
 }  // namespace margrave

@@ -20,10 +20,10 @@
 #include <utility>
 #include <vector>
 
-#include "features/keyed.h"
-#include "features/vocabulary.h"
 #include "inputs/column_table.h"
 #include "inputs/functions.h"
+#include "rows/keyed.h"
+#include "rows/vocabulary.h"
 
 namespace margrave {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "bindings/binding.h"
-#include "inputs/template_functions.h"
+#include "bindings/template_functions.h"
 
 namespace margrave {
 namespace {
@@ -55,7 +55,7 @@ std::vector<int64_t> arc_begin(const TreeAttributes& of) {
 
 }  // namespace
 
-void bind_tree_templates(nb::module_& m) {
+static void bind(nb::module_& m) {
   nb::class_<TreeAttributes>(m, "TreeAttributes", "The values of the words of sentences, for templates of trees.")
       .def("__len__", &TreeAttributes::examples)
       .def_prop_ro(
@@ -78,5 +78,7 @@ void bind_tree_templates(nb::module_& m) {
            "The attributes of all sentences. label: a column to pass over, or -1. results_of(name, values) gives the "
            "results of a function, None where it has none.");
 }
+
+static const Registration registration(bind);
 
 }  // namespace margrave

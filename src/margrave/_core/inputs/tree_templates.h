@@ -24,8 +24,8 @@
 #include <utility>
 #include <vector>
 
-#include "features/vocabulary.h"
 #include "inputs/templates.h"
+#include "rows/vocabulary.h"
 #include "structures/tree_part.h"
 
 namespace margrave {

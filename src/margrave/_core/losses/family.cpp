@@ -9,7 +9,7 @@
 
 namespace margrave {
 
-void bind_family(nb::module_& m) {
+static void bind(nb::module_& m) {
   nb::class_<LossFamily>(m, "LossFamily",
                          "A member of the loss family with C and the sample weights, as every pass takes it. It keeps "
                          "a copy of the weights and cannot be changed.")
@@ -32,5 +32,7 @@ void bind_family(nb::module_& m) {
           },
           nb::rv_policy::automatic, "A copy of the weights of the examples, or None.");
 }
+
+static const Registration registration(bind);
 
 }  // namespace margrave

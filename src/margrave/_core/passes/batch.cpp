@@ -40,7 +40,7 @@ void expect_beta(double beta, const char* what) {
 
 }  // namespace
 
-void bind_batch(nb::module_& m) {
+static void bind(nb::module_& m) {
   m.def(
       "losses_and_gradient",
       [](const Problem& p, const In<double>& w, const LossFamily& family, int threads, bool gradient) {
@@ -136,5 +136,7 @@ void bind_batch(nb::module_& m) {
       "n outputs of every example, drawn in proportion to exp(beta score), example by example: bounds and parts. They "
       "depend on the seed and on the number of the example only.");
 }
+
+static const Registration registration(bind);
 
 }  // namespace margrave

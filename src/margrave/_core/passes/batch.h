@@ -14,8 +14,6 @@
 
 namespace margrave {
 
-using Poll = std::function<void()>;  // called from time to time on the calling thread; throws to interrupt
-
 inline constexpr int64_t kPollEvery = 512;  // examples between two checks for Ctrl-C
 
 // Where the parts of each example lie when those of all examples are stored one after another.

@@ -123,7 +123,7 @@ Cuts cuts_from_arrays(const Problem& p, const In<int64_t>& begin, const In<int64
   return cuts;
 }
 
-void bind_cuts(nb::module_& m) {
+static void bind_cuts(nb::module_& m) {
   nb::class_<Cuts>(m, "Cuts", "The constraints of the n-slack cutting plane with their multipliers.")
       .def(nb::new_([](const Problem& p, int64_t memory) {
              expect_gold(p);
@@ -196,7 +196,7 @@ void bind_cuts(nb::module_& m) {
 
 }  // namespace
 
-void bind_cutting(nb::module_& m) {
+static void bind(nb::module_& m) {
   m.def(
       "most_violated",
       [](const Problem& p, const In<double>& w, int64_t i, const std::string& rescale, int slack,
@@ -335,5 +335,7 @@ void bind_cutting(nb::module_& m) {
       "The most violated joint constraint at w: linear part, direction, violations of all examples, where the parts of "
       "their outputs begin, the parts, their factors, and what inexact inference may have missed.");
 }
+
+static const Registration registration(bind);
 
 }  // namespace margrave

@@ -8,7 +8,7 @@
 
 namespace margrave {
 
-void bind_dual(nb::module_& m) {
+static void bind(nb::module_& m) {
   nb::class_<Sharing>(m, "Sharing", "How often several threads exchange which weights.")
       .def(
           "__init__",
@@ -47,5 +47,7 @@ void bind_dual(nb::module_& m) {
       "problem"_a, "family"_a, "threads"_a, "mu"_a, "stored"_a.none() = nb::none(),
       "w(alpha) of distributions with these expected parts: all parts, or those stored.");
 }
+
+static const Registration registration(bind);
 
 }  // namespace margrave

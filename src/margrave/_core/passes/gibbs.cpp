@@ -121,7 +121,7 @@ void bind_batch_step(nb::module_& m) {
 
 }  // namespace
 
-void bind_gibbs(nb::module_& m) {
+static void bind(nb::module_& m) {
   m.def(
       "natural_parameters",
       [](const Problem& p, const In<double>& mu, int threads) {
@@ -183,5 +183,7 @@ void bind_gibbs(nb::module_& m) {
       "problem"_a, "family"_a, "threads"_a, "z"_a, "s"_a, "entropy"_a.noconvert(), "cost"_a.noconvert(),
       "The weights of Gibbs distributions with t = A z + s delta.");
 }
+
+static const Registration registration(bind);
 
 }  // namespace margrave

@@ -69,7 +69,7 @@ void check_sites(const In<int64_t>& sites, const In<int32_t>& first, const In<in
 
 }  // namespace
 
-void bind_lp(nb::module_& m) {
+static void bind(nb::module_& m) {
   m.def(
       "closest_good",
       [](const Problem& p, const nb::object& metric, int threads) -> std::optional<Array<int32_t>> {
@@ -209,5 +209,7 @@ void bind_lp(nb::module_& m) {
       "iterates: iterations, the best values of both programs, whether a tolerance was reached, the weight of dual "
       "steps, and the w of the first.");
 }
+
+static const Registration registration(bind);
 
 }  // namespace margrave

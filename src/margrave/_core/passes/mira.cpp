@@ -29,7 +29,7 @@ std::tuple<int64_t, double, int64_t, int64_t, int64_t> run_mira(const Problem& p
 
 }  // namespace
 
-void bind_mira(nb::module_& m) {
+static void bind(nb::module_& m) {
   m.attr("MIRA_SOLVED") = mira::kSolved;
   m.def(
       "mira_pass",
@@ -62,5 +62,7 @@ void bind_mira(nb::module_& m) {
       "problem"_a, "w"_a.noconvert(), "family"_a, "order"_a, "threads"_a, "sharing"_a.none(), "sum"_a.noconvert(),
       "step"_a, "k"_a, "One pass of k-best MIRA over `order`; as mira_pass.");
 }
+
+static const Registration registration(bind);
 
 }  // namespace margrave

@@ -55,7 +55,7 @@ Blocks blocks_from_arrays(const Problem& p, const In<int64_t>& begin, const In<i
 
 }  // namespace
 
-void bind_mixing(nb::module_& m) {
+static void bind(nb::module_& m) {
   m.def(
       "mixing_pass",
       [](const Problem& p, InOut<double>& w, const LossFamily& family, const In<int64_t>& order, int threads,
@@ -127,5 +127,7 @@ void bind_mixing(nb::module_& m) {
       "problem"_a, "w"_a.noconvert(), "family"_a, "order"_a, "threads"_a, "sharing"_a.none(), "blocks"_a,
       "gap"_a.noconvert(), "cached_steps"_a, "memory"_a, "enough"_a, "One pass of pairwise BCFW over `order`.");
 }
+
+static const Registration registration(bind);
 
 }  // namespace margrave

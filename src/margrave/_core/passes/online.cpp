@@ -8,7 +8,7 @@
 
 namespace margrave {
 
-void bind_online(nb::module_& m) {
+static void bind(nb::module_& m) {
   m.def(
       "sgd_pass",
       [](const Problem& p, InOut<double>& w, const LossFamily& family, const In<int64_t>& order, double eta,
@@ -37,5 +37,7 @@ void bind_online(nb::module_& m) {
       "problem"_a, "w"_a.noconvert(), "family"_a, "order"_a, "sum"_a.noconvert(), "step"_a,
       "One pass of the perceptron over `order`; the number of mistakes.");
 }
+
+static const Registration registration(bind);
 
 }  // namespace margrave

@@ -7,7 +7,7 @@
 
 namespace margrave {
 
-void bind_svrg(nb::module_& m) {
+static void bind(nb::module_& m) {
   m.def(
       "drift_levels",
       [](const Problem& p, const LossFamily& family) {
@@ -37,5 +37,7 @@ void bind_svrg(nb::module_& m) {
       "problem"_a, "w"_a.noconvert(), "family"_a, "order"_a, "levels"_a, "reference"_a, "slope"_a, "time"_a,
       "One pass of variance-reduced steps over `order`; `slope` is grad P at the reference.");
 }
+
+static const Registration registration(bind);
 
 }  // namespace margrave

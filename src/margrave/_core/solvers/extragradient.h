@@ -15,8 +15,9 @@
 #include <numeric>
 #include <vector>
 
-#include "passes/batch.h"
+#include "protocol/problem.h"
 #include "solvers/packing.h"
+#include "threads/parallel.h"
 
 namespace margrave {
 

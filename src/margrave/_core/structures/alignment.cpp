@@ -26,7 +26,8 @@ Matches matches_of(const std::optional<In<int64_t>>& begin, const std::optional<
 
 }  // namespace
 
-void bind_alignment(nb::module_& m) {
+static void bind(nb::module_& m) {
+  after<Structure>();
   nb::class_<Alignments, Structure>(m, "Alignments")
       .def(
           "lengths", [](const Alignments& a, int64_t i) { return a.check_example(i), std::pair(a.n(i), a.m(i)); },
@@ -135,5 +136,7 @@ void bind_alignment(nb::module_& m) {
       "good"_a.none(), "gold_begin"_a.none(), "gold"_a.none(),
       "The choice of a candidate together with its alignment.");
 }
+
+static const Registration registration(bind);
 
 }  // namespace margrave

@@ -10,7 +10,8 @@
 
 namespace margrave {
 
-void bind_arc_pair_tree(nb::module_& m) {
+static void bind(nb::module_& m) {
+  after<TreesOfArcs>();
   nb::class_<ArcPairTreeStructure, TreesOfArcs> bound(m, "ArcPairTreeStructure");
   bind_status<ArcPairTreeStructure>(bound);
   bound
@@ -57,5 +58,7 @@ void bind_arc_pair_tree(nb::module_& m) {
       "words"_a, "heads"_a.none(), "allowed"_a.none(), "single_root"_a, "arcs"_a.none(), "sweeps"_a, "tolerance"_a,
       "damping"_a, "iterations"_a, "reweighted"_a, "kappa"_a, "most_kept"_a = 0.0);
 }
+
+static const Registration registration(bind);
 
 }  // namespace margrave

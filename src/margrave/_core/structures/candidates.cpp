@@ -7,7 +7,8 @@
 
 namespace margrave {
 
-void bind_candidates(nb::module_& m) {
+static void bind(nb::module_& m) {
+  after<Structure>();
   nb::class_<CandidateStructure, Structure>(m, "CandidateStructure");
   m.def(
       "candidates",
@@ -19,5 +20,7 @@ void bind_candidates(nb::module_& m) {
       "begin"_a, "good_begin"_a.none(), "good"_a.none(), "cost"_a.none(),
       "A list of candidates for each example, of which several may be good, best first.");
 }
+
+static const Registration registration(bind);
 
 }  // namespace margrave

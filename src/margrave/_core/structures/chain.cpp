@@ -40,7 +40,8 @@ nb::typed<nb::list, nb::typed<nb::list, nb::any>> decode_labels(const nb::typed<
 
 }  // namespace
 
-void bind_chain(nb::module_& m) {
+static void bind(nb::module_& m) {
+  after<Structure>();
   nb::class_<ChainStructure, Structure>(m, "ChainStructure")
       .def_prop_ro("gram_parts", [](const ChainStructure& c) { return c.grams().parts(); })
       .def_prop_ro("order", [](const ChainStructure& c) { return c.grams().order(); })
@@ -100,5 +101,7 @@ void bind_chain(nb::module_& m) {
   m.def("decode_labels", &decode_labels, "names"_a, "sizes"_a, "begin"_a, "parts"_a,
         "The labels of every sequence, by name, from the parts of its output.");
 }
+
+static const Registration registration(bind);
 
 }  // namespace margrave

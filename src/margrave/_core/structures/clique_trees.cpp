@@ -11,7 +11,8 @@
 
 namespace margrave {
 
-void bind_clique_trees(nb::module_& m) {
+static void bind(nb::module_& m) {
+  after<FactorGraphStructure>();
   nb::class_<CliqueTreeStructure, FactorGraphStructure>(m, "CliqueTreeStructure")
       .def_prop_ro("width", &CliqueTreeStructure::width, "The number of variables of the largest clique.")
       .def_prop_ro("bytes", &CliqueTreeStructure::bytes, "What the tables of the largest graph take.");
@@ -28,5 +29,7 @@ void bind_clique_trees(nb::module_& m) {
       "labels of all variables of all examples. set_of: the set of labels of each variable of each graph; costs: of "
       "each set. allowed: for each label of each variable of each example.");
 }
+
+static const Registration registration(bind);
 
 }  // namespace margrave

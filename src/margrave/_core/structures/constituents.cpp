@@ -82,7 +82,8 @@ auto read(const ConstituentStructure& trees, const In<int64_t>& begin, const In<
 
 }  // namespace
 
-void bind_constituents(nb::module_& m) {
+static void bind(nb::module_& m) {
+  after<Structure>();
   nb::class_<Grammar>(m, "Grammar", "A grammar in numbers, for CKY.")
       .def(nb::new_(&make_grammar), "symbols"_a, "terminals"_a, "spans"_a, "binary"_a, "lexical"_a, "unary"_a,
            "roots"_a, "labels"_a, "path_begin"_a, "paths"_a, "overlaps"_a, "piece"_a, "pieces"_a)
@@ -120,5 +121,7 @@ void bind_constituents(nb::module_& m) {
   m.def("constituents", &make_structure, "grammar"_a, "begin"_a, "terminals"_a, "node_begin"_a.none(), "nodes"_a.none(),
         "left"_a.none(), "tied"_a, "splits"_a, "anchors"_a);
 }
+
+static const Registration registration(bind);
 
 }  // namespace margrave

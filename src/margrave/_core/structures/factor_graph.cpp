@@ -48,7 +48,8 @@ class PythonRule final : public OwnRule {
 
 }  // namespace
 
-void bind_factor_graph(nb::module_& m) {
+static void bind(nb::module_& m) {
+  after<Structure>();
   nb::class_<OwnRule>(m, "OwnRule", "A hard factor that is written in Python.");
   m.def(
       "own_rule",
@@ -162,5 +163,7 @@ void bind_factor_graph(nb::module_& m) {
           "The marginals of the labels of all variables, one variable and one example after another, from those of "
           "parts.");
 }
+
+static const Registration registration(bind);
 
 }  // namespace margrave

@@ -54,7 +54,8 @@ class PythonSolver final : public RelaxationSolver {
 
 }  // namespace
 
-void bind_graph_messages(nb::module_& m) {
+static void bind(nb::module_& m) {
+  after<FactorGraphStructure>();
   nb::class_<GraphMessagesStructure, FactorGraphStructure> bound(m, "GraphMessagesStructure");
   bind_status<GraphMessagesStructure>(bound);
   bound
@@ -102,5 +103,7 @@ void bind_graph_messages(nb::module_& m) {
       "solver"_a.none() = nb::none(),
       "Factor graphs with approximate inference: belief propagation, or its tree-reweighted form, and AD3.");
 }
+
+static const Registration registration(bind);
 
 }  // namespace margrave

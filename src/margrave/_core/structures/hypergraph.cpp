@@ -10,7 +10,8 @@
 
 namespace margrave {
 
-void bind_hypergraph(nb::module_& m) {
+static void bind(nb::module_& m) {
+  after<Structure>();
   nb::class_<HypergraphStructure, Structure>(m, "HypergraphStructure");
   nb::class_<Hypergraph>(m, "Hypergraph")
       .def(
@@ -44,5 +45,7 @@ void bind_hypergraph(nb::module_& m) {
       },
       "graphs"_a, "parts"_a, "gold"_a.none(), "delta"_a.none(), "c0"_a.none());
 }
+
+static const Registration registration(bind);
 
 }  // namespace margrave

@@ -11,7 +11,8 @@
 
 namespace margrave {
 
-void bind_hypergraph_forest(nb::module_& m) {
+static void bind(nb::module_& m) {
+  after<HypergraphStructure>();
   nb::class_<ForestStructure, HypergraphStructure>(m, "ForestStructure")
       .def("kbest_strings", &kbest_strings<ForestStructure>, "i"_a, "theta"_a, "k"_a,
            "The k best distinct strings, best first: the score and the edges of their best derivation.");
@@ -73,5 +74,7 @@ void bind_hypergraph_forest(nb::module_& m) {
       "The derivations of forests; every edge is a part. targets: words, and -1 - j for tail j. gold: where the edges "
       "of each gold derivation begin, and the edges. costs: whether edges that the gold derivation has not cost 1.");
 }
+
+static const Registration registration(bind);
 
 }  // namespace margrave

@@ -10,7 +10,7 @@
 
 namespace margrave {
 
-void bind_label_cost(nb::module_& m) {
+static void bind(nb::module_& m) {
   nb::class_<LabelCost>(m, "LabelCost", "What it costs to predict one label where another is right.")
       .def_prop_ro("labels", &LabelCost::labels, "The number of labels.")
       .def(
@@ -50,5 +50,7 @@ void bind_label_cost(nb::module_& m) {
       "The cost of two classes is the height of the lowest node that is above both, or `root` if there is none. "
       "Given: the nodes above each class, the classes below each node, and the height of each node.");
 }
+
+static const Registration registration(bind);
 
 }  // namespace margrave

@@ -8,7 +8,8 @@
 
 namespace margrave {
 
-void bind_labeled_tree(nb::module_& m) {
+static void bind(nb::module_& m) {
+  after<TreeStructure>();
   nb::class_<LabeledTreeStructure, TreeStructure>(m, "LabeledTreeStructure")
       .def_prop_ro(
           "trees", [](const LabeledTreeStructure& s) { return std::const_pointer_cast<TreesOfArcs>(s.trees()); },
@@ -29,5 +30,7 @@ void bind_labeled_tree(nb::module_& m) {
       "labels of each set, ascending; gold: the label of every word; wrong_label: the cost of a word with the right "
       "head and a wrong label.");
 }
+
+static const Registration registration(bind);
 
 }  // namespace margrave

@@ -51,7 +51,8 @@ std::vector<LatticeStructure::Example> examples_of(
 
 }  // namespace
 
-void bind_lattice(nb::module_& m) {
+static void bind(nb::module_& m) {
+  after<Structure>();
   nb::class_<LatticeStructure, Structure>(m, "LatticeStructure")
       .def("kbest_strings", &kbest_strings<LatticeStructure>, "i"_a, "theta"_a, "k"_a,
            "The k best distinct strings, best first: the score and the edges of their best path.")
@@ -103,5 +104,7 @@ void bind_lattice(nb::module_& m) {
       "nodes"_a, "begin"_a, "tails"_a, "heads"_a, "words"_a, "good"_a,
       "The lattices of which no path spells a good string.");
 }
+
+static const Registration registration(bind);
 
 }  // namespace margrave

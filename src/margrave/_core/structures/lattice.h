@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "engines/paths.h"
-#include "features/vocabulary.h"
 #include "protocol/good_outputs.h"
+#include "rows/vocabulary.h"
 
 namespace margrave {
 

@@ -8,7 +8,8 @@
 
 namespace margrave {
 
-void bind_multiclass(nb::module_& m) {
+static void bind(nb::module_& m) {
+  after<Structure>();
   nb::class_<MulticlassStructure, Structure>(m, "MulticlassStructure");
   m.def(
       "multiclass",
@@ -19,5 +20,7 @@ void bind_multiclass(nb::module_& m) {
       },
       "labels"_a, "begin"_a, "gold"_a.none(), "cost"_a.none(), "allowed"_a.none());
 }
+
+static const Registration registration(bind);
 
 }  // namespace margrave

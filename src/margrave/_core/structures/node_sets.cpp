@@ -8,7 +8,8 @@
 
 namespace margrave {
 
-void bind_node_sets(nb::module_& m) {
+static void bind(nb::module_& m) {
+  after<Structure>();
   nb::class_<NodeSetStructure, Structure>(m, "NodeSetStructure");
   m.def(
       "node_sets",
@@ -19,5 +20,7 @@ void bind_node_sets(nb::module_& m) {
       "parents"_a, "size"_a, "begin"_a.none(), "gold"_a.none(), "counted"_a,
       "Sets of nodes of a forest that hold, with a node, its parent.");
 }
+
+static const Registration registration(bind);
 
 }  // namespace margrave

@@ -9,7 +9,8 @@
 
 namespace margrave {
 
-void bind_non_projective_tree(nb::module_& m) {
+static void bind(nb::module_& m) {
+  after<TreesOfArcs>();
   nb::class_<NonProjectiveTreeStructure, TreesOfArcs>(m, "NonProjectiveTreeStructure");
   m.def(
       "non_projective_tree",
@@ -25,5 +26,7 @@ void bind_non_projective_tree(nb::module_& m) {
       },
       "words"_a, "heads"_a.none(), "allowed"_a.none(), "single_root"_a, "arcs"_a.none() = nb::none());
 }
+
+static const Registration registration(bind);
 
 }  // namespace margrave

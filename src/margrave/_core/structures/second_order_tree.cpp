@@ -9,7 +9,8 @@
 
 namespace margrave {
 
-void bind_second_order_tree(nb::module_& m) {
+static void bind(nb::module_& m) {
+  after<TreesOfArcs>();
   nb::class_<SecondOrderTreeStructure, TreesOfArcs>(m, "SecondOrderTreeStructure")
       .def(
           "part_tuples",
@@ -39,5 +40,7 @@ void bind_second_order_tree(nb::module_& m) {
       },
       "words"_a, "heads"_a.none(), "allowed"_a.none(), "grandparents"_a, "single_root"_a, "arcs"_a.none() = nb::none());
 }
+
+static const Registration registration(bind);
 
 }  // namespace margrave

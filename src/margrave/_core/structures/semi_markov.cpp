@@ -74,7 +74,8 @@ std::vector<std::vector<Segments::Segment>> alternatives_of(const In<int64_t>& b
 
 }  // namespace
 
-void bind_semi_markov(nb::module_& m) {
+static void bind(nb::module_& m) {
+  after<Structure>();
   nb::class_<SemiMarkovStructure, Structure>(m, "SemiMarkovStructure")
       .def_prop_ro("labels", &SemiMarkovStructure::labels)
       .def_prop_ro("tied", &SemiMarkovStructure::tied)
@@ -181,5 +182,7 @@ void bind_semi_markov(nb::module_& m) {
       "spans. cost: of tags; or of_segments: the cost is the number of wrong and of missing spans. alternatives: where "
       "those of each example begin, and (start, end, label) of each.");
 }
+
+static const Registration registration(bind);
 
 }  // namespace margrave

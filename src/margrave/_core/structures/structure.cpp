@@ -16,7 +16,7 @@ Array<int64_t> of_examples(const Structure& structure, int64_t (Structure::*ask)
 
 }  // namespace
 
-void bind_structure(nb::module_& m) {
+static void bind(nb::module_& m) {
   nb::class_<Structure>(m, "Structure", "Which bags of parts are outputs, for every example of a data set.")
       .def_prop_ro("size", &Structure::size, "The number of examples.")
       .def(
@@ -54,5 +54,7 @@ void bind_structure(nb::module_& m) {
           },
           "The parts of the first gold output of every example, one after another: bounds and parts.");
 }
+
+static const Registration registration(bind);
 
 }  // namespace margrave

@@ -35,7 +35,8 @@ void each_output(const TreeStructure& trees, const In<int64_t>& begin, int64_t s
 
 }  // namespace
 
-void bind_tree_structure(nb::module_& m) {
+static void bind(nb::module_& m) {
+  after<Structure>();
   nb::class_<TreeStructure, Structure>(m, "TreeStructure", "Dependency trees over the sentences of a data set.")
       .def_prop_ro(
           "words",
@@ -120,5 +121,7 @@ void bind_tree_structure(nb::module_& m) {
           "first, one after another.");
   nb::class_<TreesOfArcs, TreeStructure>(m, "TreesOfArcs", "Trees without labels.");
 }
+
+static const Registration registration(bind);
 
 }  // namespace margrave

@@ -14,6 +14,8 @@
 
 namespace margrave {
 
+using Poll = std::function<void()>;  // called from time to time on the calling thread; throws to interrupt
+
 // Threads that run(1), run(2), and so on: as many as are wanted, or fewer where the system gives no more.
 template <typename Run>
 std::vector<std::thread> start_threads(int wanted, const Run& run) {

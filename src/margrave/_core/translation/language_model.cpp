@@ -34,7 +34,7 @@ nb::str decoded(std::string_view text) {
 
 }  // namespace
 
-void bind_language_model(nb::module_& m) {
+static void bind(nb::module_& m) {
   nb::class_<LanguageModel>(m, "LanguageModel")
       .def_prop_ro("order", &LanguageModel::order)
       .def_prop_ro("words", [](const LanguageModel& model) { return model.words().size(); })
@@ -104,5 +104,7 @@ void bind_language_model(nb::module_& m) {
       .def("add", &KneserNey::add, "sentence"_a)
       .def("estimate", &KneserNey::estimate, nb::call_guard<nb::gil_scoped_release>());
 }
+
+static const Registration registration(bind);
 
 }  // namespace margrave

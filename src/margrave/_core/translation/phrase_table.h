@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
-#include "features/vocabulary.h"
 #include "protocol/problem.h"
+#include "rows/vocabulary.h"
 
 namespace margrave {
 

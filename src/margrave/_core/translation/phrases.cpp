@@ -54,7 +54,7 @@ Described described(const SearchGraph& graph, const std::vector<Output>& ys) {
 
 }  // namespace
 
-void bind_phrases(nb::module_& m) {
+static void bind(nb::module_& m) {
   nb::class_<PhraseTable>(m, "PhraseTable")
       .def(
           "__init__",
@@ -227,5 +227,7 @@ void bind_phrases(nb::module_& m) {
           "Searches the translations of a sentence, whose words are numbers, -1 if they are unknown. grow: whether "
           "features that occur are added; no other thread may use them then.");
 }
+
+static const Registration registration(bind);
 
 }  // namespace margrave

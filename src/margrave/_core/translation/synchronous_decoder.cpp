@@ -37,7 +37,7 @@ std::vector<std::string> names(const Vocabulary& vocabulary) {
 
 }  // namespace
 
-void bind_synchronous_decoder(nb::module_& m) {
+static void bind(nb::module_& m) {
   nb::class_<SynchronousGrammar>(m, "SynchronousGrammar")
       .def(nb::init<>())
       .def("__len__", &SynchronousGrammar::size, "The number of rules.")
@@ -105,5 +105,7 @@ void bind_synchronous_decoder(nb::module_& m) {
           "target has the numbers of tails, or -1 and a word.")
       .def("unknown", &SynchronousDecoder::unknown, "source"_a, "The places of words that no rule has.");
 }
+
+static const Registration registration(bind);
 
 }  // namespace margrave

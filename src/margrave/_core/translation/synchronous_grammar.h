@@ -16,9 +16,9 @@
 #include <utility>
 #include <vector>
 
-#include "features/vocabulary.h"
 #include "inputs/lines.h"
 #include "protocol/problem.h"
+#include "rows/vocabulary.h"
 
 namespace margrave {
 

@@ -1,5 +1,5 @@
 // Python bindings of the sparse rows of tokens.
-#include "features/tokens.h"
+#include "rows/tokens.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "bindings/binding.h"
-#include "features/encode.h"
+#include "rows/encode.h"
 
 namespace margrave {
 namespace {
@@ -28,7 +28,7 @@ std::string place(const Tokens& tokens, size_t t, size_t column, bool single, co
 
 }  // namespace
 
-void bind_tokens(nb::module_& m) {
+static void bind(nb::module_& m) {
   nb::class_<Tokens>(m, "Tokens", "Sparse rows of the tokens of a data set.")
       .def(
           "__init__",
@@ -111,5 +111,7 @@ void bind_tokens(nb::module_& m) {
       "Tokens from lists of attribute strings or dictionaries. With several threads, names are looked up on one thread "
       "while another walks the lists that follow.");
 }
+
+static const Registration registration(bind);
 
 }  // namespace margrave

@@ -1,5 +1,5 @@
 // Python bindings of attributes whose names are numbered before they are spelled.
-#include "features/keyed.h"
+#include "rows/keyed.h"
 
 #include <memory>
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace margrave {
 
-void bind_keyed(nb::module_& m) {
+static void bind(nb::module_& m) {
   nb::class_<KeyedNames>(m, "KeyedNames", nb::is_weak_referenceable(),
                          "Numbers of values that names are spelled from.");
   nb::class_<KeyedAttributes>(m, "KeyedAttributes",
@@ -50,5 +50,7 @@ void bind_keyed(nb::module_& m) {
           "attributes"_a, "grow"_a,
           "Rows of the attributes; new names get a number if `grow`, and are left out if not.");
 }
+
+static const Registration registration(bind);
 
 }  // namespace margrave

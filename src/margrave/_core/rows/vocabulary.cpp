@@ -1,5 +1,5 @@
 // Python bindings of vocabularies.
-#include "features/vocabulary.h"
+#include "rows/vocabulary.h"
 
 #include <string>
 #include <utility>
@@ -9,7 +9,7 @@
 
 namespace margrave {
 
-void bind_vocabulary(nb::module_& m) {
+static void bind(nb::module_& m) {
   nb::class_<Vocabulary>(m, "Vocabulary")
       .def(nb::init<>())
       .def(
@@ -55,5 +55,7 @@ void bind_vocabulary(nb::module_& m) {
         new (&self) Vocabulary(std::vector<char>(bytes.data(), bytes.data() + bytes.size()), to_vector(offsets));
       });
 }
+
+static const Registration registration(bind);
 
 }  // namespace margrave

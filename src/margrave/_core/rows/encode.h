@@ -18,8 +18,8 @@
 #include <utility>
 #include <vector>
 
-#include "features/tokens.h"
-#include "features/vocabulary.h"
+#include "rows/tokens.h"
+#include "rows/vocabulary.h"
 #include "threads/parallel.h"
 
 namespace margrave {

@@ -1,5 +1,5 @@
 // Python bindings of pruning.
-#include "structures/pruning.h"
+#include "features/pruning.h"
 
 #include <algorithm>
 #include <memory>
@@ -65,7 +65,7 @@ auto arrays(const TagPairs& pairs) {
 
 }  // namespace
 
-void bind_pruning(nb::module_& m) {
+static void bind(nb::module_& m) {
   nb::class_<TagPairs>(m, "TagPairs", "What gold trees have for each pair of tags of head and word.")
       .def(nb::new_([] { return std::make_shared<TagPairs>(); }))
       .def(nb::new_(&restored), "keys"_a, "lengths"_a, "begin"_a, "labels"_a)
@@ -146,5 +146,7 @@ void bind_pruning(nb::module_& m) {
       "trees"_a, "mu"_a, "ratio"_a, "most"_a, "tree"_a, "gold"_a.none(), nb::rv_policy::move,
       "For the n * n arcs of every sentence, whether the posterior mu leaves an arc.");
 }
+
+static const Registration registration(bind);
 
 }  // namespace margrave
