@@ -34,8 +34,8 @@ auto run_pass(const Problem& p, InOut<double>& w, const LossFamily& family, cons
   expect_gold(p);
   family.check(p);
   const std::vector<int64_t> visits = to_vector(order);
-  if (checked_threads(threads) > 1 && !(sharing && sharing->dim() == p.dim()))
-    throw InputError("several threads need the Sharing of their problem.");
+  if (checked_threads(threads) > 1 && !sharing) throw InputError("several threads need the Sharing of their problem.");
+  if (sharing) sharing->check(p);
   const Ascent ascent{p, family, w.data(), sum, sharing};
   const nb::gil_scoped_release release;
   return pass(ascent, visits);

@@ -1,6 +1,7 @@
 // Python bindings of column files, CoNLL-U files, and tables of Python's strings.
 #include "inputs/columns.h"
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -153,11 +154,14 @@ static void bind(nb::module_& m) {
           [](const ConlluText& parsed, const std::vector<std::tuple<Column, Labels, In<int32_t>>>& columns,
              const std::optional<In<double>>& probabilities) {
             std::vector<Filled> filled;
+            // A table without columns has no tokens, whatever the file has.
+            const int64_t words = std::count_if(parsed.lines.begin(), parsed.lines.end(),
+                                                [](const ConlluText::Line& line) { return line.token >= 0; });
             for (const auto& [column, labels, numbers] : columns) {
-              expect_numbers(parsed.table.tokens(), labels.size(), numbers);
+              expect_numbers(words, labels.size(), numbers);
               filled.push_back({conllu_column(column), labels, numbers.data()});
             }
-            const double* const probability = expect_probabilities(parsed.table.tokens(), probabilities);
+            const double* const probability = expect_probabilities(words, probabilities);
             std::string text;
             {
               const nb::gil_scoped_release release;

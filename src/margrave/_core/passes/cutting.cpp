@@ -65,6 +65,7 @@ JointSolution solve_jointly(const In<double>& h, const In<double>& gram, const I
 
 // The constraints of all examples.
 struct Cuts {
+  OfProblem owner;
   std::vector<CutBlock> blocks;
   GramMemory memory{kMemory};
 
@@ -76,8 +77,7 @@ struct Cuts {
     return n;
   }
   Cutting on(const Problem& p, const Rescaling& rule, const LossFamily& family, double* w) {
-    if (static_cast<int64_t>(blocks.size()) != p.size())
-      throw InputError("there must be one block of constraints for every example.");
+    owner.check(p, "this set of constraints");
     expect_gold(p);
     family.check(p);
     return {p, rule, family, w, blocks, memory};
@@ -112,7 +112,7 @@ Cuts cuts_from_arrays(const Problem& p, const In<int64_t>& begin, const In<int64
   expect_size(factor, count, "factor");
   expect_size(multiplier, count, "multiplier");
   expect_size(idle, count, "idle");
-  Cuts cuts{std::vector<CutBlock>(static_cast<size_t>(p.size()))};
+  Cuts cuts{OfProblem(p), std::vector<CutBlock>(static_cast<size_t>(p.size()))};
   for_outputs(p, begin, part_begin, parts, [&](int64_t i, int64_t k, Output y) {
     const Cut cut{std::move(y),     cost.data()[k],       linear.data()[k],
                   factor.data()[k], multiplier.data()[k], idle.data()[k]};
@@ -128,7 +128,7 @@ static void bind_cuts(nb::module_& m) {
       .def(nb::new_([](const Problem& p, int64_t memory) {
              expect_gold(p);
              if (memory < 0) throw InputError("memory must not be negative.");
-             return new Cuts{std::vector<CutBlock>(static_cast<size_t>(p.size())), {memory}};
+             return new Cuts{OfProblem(p), std::vector<CutBlock>(static_cast<size_t>(p.size())), {memory}};
            }),
            "problem"_a, "memory"_a = Cuts::kMemory)
       .def_static("from_arrays", &cuts_from_arrays, "problem"_a, "begin"_a, "part_begin"_a, "parts"_a, "cost"_a,
@@ -284,7 +284,7 @@ static void bind(nb::module_& m) {
   nb::class_<OutputCache>(m, "OutputCache", "The outputs that were found last, for each example.")
       .def(nb::new_([](const Problem& p, int64_t most) {
              if (most < 0) throw InputError("a cache keeps at least no output.");
-             return new OutputCache(p.size(), most);
+             return new OutputCache(p, most);
            }),
            "problem"_a, "most"_a)
       .def(
@@ -306,7 +306,7 @@ static void bind(nb::module_& m) {
           "fill",
           [](OutputCache& cache, const Problem& p, const In<int64_t>& begin, const In<int64_t>& part_begin,
              const In<int32_t>& parts, const In<double>& cost) {
-            if (cache.size() != p.size()) throw InputError("the cache is of another problem.");
+            cache.check(p);
             expect_size(cost, static_cast<int64_t>(part_begin.size()) - 1, "cost");
             for_outputs(p, begin, part_begin, parts, [&](int64_t i, int64_t k, Output y) {
               if (!std::isfinite(cost.data()[k])) throw InputError("costs must be finite.");
@@ -320,7 +320,7 @@ static void bind(nb::module_& m) {
          const nb::object& cost, OutputCache& cache, bool cached, int threads) {
         expect_size(w, p.dim(), "w");
         expect_gold(p);
-        if (cache.size() != p.size()) throw InputError("the cache is of another problem.");
+        cache.check(p);
         const Rescaling rule = rescaling_named(rescale, 1, cost);
         OneCut cut;
         {

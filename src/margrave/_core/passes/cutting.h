@@ -125,8 +125,10 @@ class OutputCache {
     double cost;
   };
 
-  OutputCache(int64_t examples, int64_t most)
-      : most_(static_cast<size_t>(most)), entries_(static_cast<size_t>(examples)) {}
+  OutputCache(const Problem& problem, int64_t most)
+      : owner_(problem), most_(static_cast<size_t>(most)), entries_(static_cast<size_t>(problem.size())) {}
+
+  void check(const Problem& problem) const { owner_.check(problem, "this cache of outputs"); }
 
   void remember(int64_t i, const Violation& found) {
     std::vector<Entry>& own = entries_[i];
@@ -149,6 +151,7 @@ class OutputCache {
   int64_t size() const { return static_cast<int64_t>(entries_.size()); }
 
  private:
+  OfProblem owner_;
   size_t most_;
   std::vector<std::vector<Entry>> entries_;
 };

@@ -36,7 +36,8 @@ class Sharing {
     int64_t end;
   };
 
-  Sharing(const Problem& problem, int threads) : dim_(problem.dim()), most_(kMostCaution * threads), tiers_(kTiers) {
+  Sharing(const Problem& problem, int threads)
+      : owner_(problem), dim_(problem.dim()), most_(kMostCaution * threads), tiers_(kTiers) {
     const int64_t every = std::max<int64_t>(1, problem.size() / kSample);
     const int64_t samples = (problem.size() + every - 1) / every;
     std::vector<int> touched(static_cast<size_t>(problem.dim()), 0);
@@ -61,6 +62,7 @@ class Sharing {
     }
   }
 
+  void check(const Problem& problem) const { owner_.check(problem, "this sharing of weights"); }
   int64_t dim() const { return dim_; }
   double caution() const { return caution_; }
 
@@ -103,6 +105,7 @@ class Sharing {
     return std::clamp(static_cast<int>(std::ceil(std::log2(above))), 0, kTiers - 1);
   }
 
+  OfProblem owner_;
   int64_t dim_;
   double caution_ = 1;
   double most_;
@@ -458,9 +461,10 @@ class LineStep {
 // weighted parts. The exceptions are examples in which another part is gold or has a cost: all of theirs are stored.
 class StoredParts {
  public:
-  explicit StoredParts(const Problem& problem) : begin_(part_offsets(problem)), all_(begin_.size() - 1, 1) {}
+  explicit StoredParts(const Problem& problem)
+      : owner_(problem), begin_(part_offsets(problem)), all_(begin_.size() - 1, 1) {}
   StoredParts(const Problem& problem, const LossFamily& family, int threads, const Poll& poll)
-      : begin_{0}, all_(static_cast<size_t>(problem.size()), 0) {
+      : owner_(problem), begin_{0}, all_(static_cast<size_t>(problem.size()), 0) {
     for_examples(problem, threads, poll,
                  [&](int64_t i, int, Worker& worker) { all_[i] = needs_all(problem, family, i, worker); });
     for (int64_t i = 0; i < problem.size(); ++i) begin_.push_back(begin_.back() + of(problem, i).size());
@@ -473,11 +477,7 @@ class StoredParts {
     return all(i) ? WeightedParts::all(problem.parts(i)) : problem.weighted_parts(i);
   }
 
-  void check(const Problem& problem) const {
-    bool same = all_.size() == static_cast<size_t>(problem.size());
-    for (int64_t i = 0; same && i < problem.size(); ++i) same = begin(i + 1) - begin(i) == of(problem, i).size();
-    if (!same) throw InputError("these stored parts are those of another problem.");
-  }
+  void check(const Problem& problem) const { owner_.check(problem, "this set of stored parts"); }
 
  private:
   static bool needs_all(const Problem& problem, const LossFamily& family, int64_t i, Worker& worker) {
@@ -493,6 +493,7 @@ class StoredParts {
     return std::any_of(delta, delta + problem.parts(i), [](double value) { return value != 0; });
   }
 
+  OfProblem owner_;
   std::vector<int64_t> begin_;
   std::vector<char> all_;  // whether all parts of an example are stored
 };

@@ -50,7 +50,7 @@ Blocks blocks_from_arrays(const Problem& p, const In<int64_t>& begin, const In<i
     left -= pairs;
   }
   if (left > 0) throw InputError("gram is too long.");
-  return Blocks(std::move(blocks));
+  return Blocks(p, std::move(blocks));
 }
 
 }  // namespace
@@ -95,9 +95,7 @@ static void bind(nb::module_& m) {
           "weights",
           [](const Blocks& blocks, const Problem& p, const LossFamily& family, int threads) {
             expect_gold(p);
-            if (blocks.size() != p.size()) throw InputError("there must be one block for every example.");
-            for (int64_t i = 0; i < p.size(); ++i)
-              for (const Atom& atom : blocks[i].atoms) check_parts(atom.y, p.parts(i));
+            blocks.check(p);
             std::vector<double> w(static_cast<size_t>(p.dim()));
             {
               const nb::gil_scoped_release release;
@@ -120,6 +118,7 @@ static void bind(nb::module_& m) {
       [](const Problem& p, InOut<double>& w, const LossFamily& family, const In<int64_t>& order, int threads,
          Sharing* sharing, Blocks& blocks, InOut<double>& gap, int64_t cached_steps, int64_t memory, double enough) {
         double* gaps = checked(gap, p.size(), "gap");
+        blocks.check(p);
         run_pass(p, w, family, order, threads, sharing, [&](const Ascent& ascent, const std::vector<int64_t>& visits) {
           pairwise_pass(ascent, blocks, {cached_steps, memory, enough}, gaps, visits, threads, check_signals);
         });

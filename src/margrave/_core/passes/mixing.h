@@ -253,7 +253,7 @@ inline void forget(Block& block, int64_t memory) {
 // The blocks of a problem, each at first on its gold output.
 class Blocks {
  public:
-  explicit Blocks(const Problem& problem) : blocks_(static_cast<size_t>(problem.size())) {
+  explicit Blocks(const Problem& problem) : owner_(problem), blocks_(static_cast<size_t>(problem.size())) {
     Worker worker;
     for (int64_t i = 0; i < problem.size(); ++i) {
       Output gold;
@@ -263,13 +263,16 @@ class Blocks {
       pairwise::add(problem, i, {std::move(gold), 0.0, 1.0, 0.0}, blocks_[i], worker);
     }
   }
-  explicit Blocks(std::vector<Block> blocks) : blocks_(std::move(blocks)) {}
+  Blocks(const Problem& problem, std::vector<Block> blocks) : owner_(problem), blocks_(std::move(blocks)) {}
+
+  void check(const Problem& problem) const { owner_.check(problem, "this set of blocks"); }
 
   int64_t size() const { return static_cast<int64_t>(blocks_.size()); }
   Block& operator[](int64_t i) { return blocks_[i]; }
   const Block& operator[](int64_t i) const { return blocks_[i]; }
 
  private:
+  OfProblem owner_;
   std::vector<Block> blocks_;
 };
 

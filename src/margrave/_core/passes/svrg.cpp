@@ -31,6 +31,8 @@ static void bind(nb::module_& m) {
         if (!(family.beta < kInfinity)) throw InputError("variance-reduced steps need a finite beta.");
         const std::vector<int64_t> visits = to_vector(order);
         const std::vector<int8_t> shares = to_vector(levels);
+        for (const int8_t level : shares)
+          if (level < 0 || level > kMostLevel) throw InputError("levels must be those of drift_levels.");
         const nb::gil_scoped_release release;
         svrg_pass(p, family, visits, shares, reference.data(), slope.data(), time, check_signals, w.data());
       },

@@ -20,6 +20,8 @@
 
 namespace margrave {
 
+inline constexpr int8_t kMostLevel = 40;
+
 // Into how many shares a pass divides the dense term of each weight, as powers of two: about sum_i (A_i' 1)_j^2. Sums
 // with random signs measure it where features of both signs cancel.
 inline std::vector<int8_t> drift_levels(const Problem& problem, const LossFamily& family, const Poll& poll) {
@@ -49,7 +51,7 @@ inline std::vector<int8_t> drift_levels(const Problem& problem, const LossFamily
   std::vector<int8_t> levels(plain.size());
   for (size_t k = 0; k < levels.size(); ++k) {
     const double touched = std::max(std::fabs(plain[k]), probe[k] * probe[k]);
-    levels[k] = static_cast<int8_t>(std::clamp(std::ceil(std::log2(touched + 1)), 0.0, 40.0));
+    levels[k] = static_cast<int8_t>(std::clamp(std::ceil(std::log2(touched + 1)), 0.0, double{kMostLevel}));
   }
   return levels;
 }

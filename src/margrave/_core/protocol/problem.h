@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -279,6 +280,7 @@ class Problem {
 
   int64_t size() const { return size_; }
   int64_t dim() const { return dim_; }
+  uint64_t serial() const { return serial_; }  // another one for every problem, while addresses are used again
 
   virtual unsigned offers() const = 0;
   virtual bool exact() const { return true; }
@@ -416,8 +418,28 @@ class Problem {
   }
 
  private:
+  static uint64_t next_serial() {
+    static std::atomic<uint64_t> last{0};
+    return ++last;
+  }
+
   int64_t size_;
   int64_t dim_;
+  uint64_t serial_ = next_serial();
+};
+
+// What state that belongs to a problem carries: cuts, caches, blocks, stored parts, sharing. Its numbers of parts and
+// examples would point anywhere in another problem, so whoever gets both from Python compares them first.
+class OfProblem {
+ public:
+  explicit OfProblem(const Problem& problem) : serial_(problem.serial()) {}
+
+  void check(const Problem& problem, const char* what) const {
+    if (serial_ != problem.serial()) throw InputError(std::string(what) + " belongs to another problem.");
+  }
+
+ private:
+  uint64_t serial_;
 };
 
 // A structure and its features in lock-step.
