@@ -111,8 +111,10 @@ def test_costs_must_be_finite(bad: float) -> None:
 
 
 def test_matrices_of_the_wrong_shape_are_refused() -> None:
-    for labels, count in [(2, 3), (2, 6), (0, 0), (-1, 1), (3, 0)]:
+    for labels, count in [(2, 3), (2, 6), (0, 0), (3, 0), (2**31 - 1, 1)]:
         assert refusal(lambda n=labels, k=count: _core.matrix_cost(n, np.zeros(k))) == "costs must be (labels, labels)."
+    for labels in (-1, 2**31, 2**32, 2**63 - 1):
+        assert "the number of labels must be from 0" in refusal(lambda n=labels: _core.matrix_cost(n, np.zeros(1)))
 
 
 def test_costs_of_other_labels_are_refused() -> None:

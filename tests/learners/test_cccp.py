@@ -181,7 +181,7 @@ def test_an_offset_changes_the_costs_and_nothing_else(kind: Kind, seed: int) -> 
         theta, mu = offset.score(i, w), rng.standard_normal(outputs.n)
         assert_array_equal(theta, problem.score(i, w))
         assert_array_equal(offset.gold(i), problem.gold(i))
-        assert_array_equal(offset.clamp(i, theta), problem.clamp(i, theta))
+        assert_array_equal(offset.forbid(i, theta), problem.forbid(i, theta))
         assert offset.radius(i) == problem.radius(i)
         assert offset.argmax(i, theta)[0] == problem.argmax(i, theta)[0]
         assert_array_equal(offset.logsum(i, theta)[1], problem.logsum(i, theta)[1])

@@ -799,7 +799,7 @@ def test_a_python_problem_that_only_knows_its_argmax_has_the_losses_that_need_no
                 batch(problem, w, beta, 1.0, zero_one, threads=threads)
 
 
-@pytest.mark.parametrize("method", ["dot", "scatter", "clamp"])
+@pytest.mark.parametrize("method", ["dot", "scatter", "forbid"])
 def test_every_method_that_a_python_problem_overrides_is_the_one_that_is_called(method: str) -> None:
     """The protocol of docs/architecture.md is the same in Python: nothing that a subclass says is silently ignored."""
     called = []
@@ -820,7 +820,7 @@ def test_every_method_that_a_python_problem_overrides_is_the_one_that_is_called(
     elif method == "scatter":
         batch(problem, w, 1.0, 0.0)
     else:
-        problem.clamp(0, np.zeros(problem.parts(0)))
+        problem.forbid(0, np.zeros(problem.parts(0)))
     assert called
 
 

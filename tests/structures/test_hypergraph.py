@@ -160,7 +160,7 @@ def core(nodes, heads, tail_begin, tails, part_begin, parts) -> _core.Hypergraph
 def test_graphs_that_are_none_are_refused_in_words() -> None:
     assert core(2, [0, 1], [0, 0, 1], [0], [0, 1, 2], [0, 4]).parts == 5
     for arguments, message in (
-        ((0, [], [0], [], [0], []), "at least one node"),
+        ((0, [], [0], [], [0], []), "nodes of a hypergraph must be from 1"),
         ((2, [1, 0], [0, 0, 0], [], [0, 0, 0], []), "ascending order"),
         ((2, [2], [0, 0], [], [0, 0], []), "heads must be nodes"),
         ((2, [-1], [0, 0], [], [0, 0], []), "heads must be nodes"),

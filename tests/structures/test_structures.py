@@ -243,7 +243,7 @@ def test_a_slice_is_the_problem_of_its_examples(kind: Kind, seed: int) -> None:
         assert part.parts(i) == whole.parts(i + 1)
         assert np.array_equal(theta, whole.score(i + 1, w))
         assert np.array_equal(part.gold(i), whole.gold(i + 1))
-        assert np.array_equal(part.clamp(i, theta), whole.clamp(i + 1, theta))
+        assert np.array_equal(part.forbid(i, theta), whole.forbid(i + 1, theta))
         assert np.array_equal(part.cost(i)[0], whole.cost(i + 1)[0]) and part.cost(i)[1] == whole.cost(i + 1)[1]
         assert part.radius(i) == whole.radius(i + 1)
         assert part.argmax(i, theta)[0] == whole.argmax(i + 1, theta)[0]
@@ -284,7 +284,7 @@ def test_wrong_lengths_and_numbers_are_refused_in_words(kind: Kind) -> None:
             lambda v: problem.sample(1, v, 0),
             lambda v: problem.argmax_by_cost(1, v, fine),
             lambda v: problem.argmax_by_cost(1, fine, v),
-            lambda v: problem.clamp(1, v),
+            lambda v: problem.forbid(1, v),
         ):
             if "Python" in kind.name and not isinstance(problem, _core.SliceProblem):
                 break  # a direct call is the user's own method
@@ -669,7 +669,7 @@ def test_chains_of_many_shapes_in_turn_do_not_mix_up_their_tuples() -> None:
         parts = 4 * labels + len(seen)
         rows = _core.Tokens(np.array([0, parts]), np.zeros(parts + 1, np.int64), np.zeros(0, np.int32), None)
         problem = _core.join(chain, _core.sparse_parts(1, rows, np.ones(1, np.int64)))
-        outputs = problem.kbest(0, problem.clamp(0, np.zeros(parts)), labels**4)
+        outputs = problem.kbest(0, problem.forbid(0, np.zeros(parts)), labels**4)
         found = {tuple((y[:4] % labels).tolist()) for _, y in outputs}
         every = {tuple(y) for y in np.ndindex(*[labels] * 4)}
         assert found == {y for y in every if not any(flags[y[t], y[t + 1]] for t in range(3))}

@@ -246,10 +246,10 @@ def entropy_of_marginals(case: Case, i: int, theta: Array, rng: np.random.Genera
     require_close("the entropy by its scores", entropy, log_z - t[mu > 0] @ mu[mu > 0])
 
 
-@_contract("clamp forbids parts that no output has, and changes nothing else", styles=_ONCE)
+@_contract("forbid marks parts that no output has, and changes nothing else", styles=_ONCE)
 def clamped_parts(case: Case, i: int, theta: Array, rng: np.random.Generator) -> None:
     """Scores of parts that some output has stay as they are."""
-    clamped = case.problem.clamp(i, theta)
+    clamped = case.problem.forbid(i, theta)
     possible = case.outputs[i].counts.any(axis=0)
     require_bits("the score of a part that some output has", clamped[possible], theta[possible])
     require(((clamped == theta) | (clamped == -inf)).all(), "a score is neither the same nor -inf")

@@ -152,12 +152,12 @@ struct PythonProblem final : Problem {
     return result<double>(nb_trampoline.base().attr("dot")(copy_array(u, dim()), copy_array(v, dim())),
                           "dot(u, v) must return a number");
   }
-  void clamp(int64_t i, double* theta) const override {
+  void forbid(int64_t i, double* theta) const override {
     const nb::gil_scoped_acquire gil;
-    const nb::detail::ticket ticket(nb_trampoline, "clamp", nb::detail::str_hash("clamp"), false);
+    const nb::detail::ticket ticket(nb_trampoline, "forbid", nb::detail::str_hash("forbid"), false);
     if (!ticket.key.is_valid()) return;
-    copy_result(nb_trampoline.base().attr("clamp")(i, copy_array(theta, parts(i))), parts(i),
-                "the result of clamp(i, theta)", theta);
+    copy_result(nb_trampoline.base().attr("forbid")(i, copy_array(theta, parts(i))), parts(i),
+                "the result of forbid(i, theta)", theta);
   }
   double radius(int64_t i) const override {
     const nb::gil_scoped_acquire gil;
@@ -213,8 +213,8 @@ struct PythonProblem final : Problem {
       ys.push_back({value, output(y, i, "the parts of kbest(i, theta, k)")});
     }
   }
-  void argmax_by_cost(int64_t i, const double* theta, const double* delta, std::vector<CostedOutput>& ys,
-                      Scratch&) const override {
+  void argmax_by_cost(int64_t i, const double* theta, const double* delta, const Needless&,
+                      std::vector<CostedOutput>& ys, Scratch&) const override {
     const nb::gil_scoped_acquire gil;
     ys.clear();
     for (const nb::handle item : call("argmax_by_cost", i, copy_array(theta, parts(i)), copy_array(delta, parts(i)))) {
@@ -223,9 +223,10 @@ struct PythonProblem final : Problem {
       ys.push_back({cost, value, output(y, i, "the parts of argmax_by_cost(i, theta, delta)")});
     }
   }
-  void sample(int64_t i, const double* theta, Random& random, Output& y, Scratch&) const override {
+  void sample(int64_t i, const double* theta, Random& random, std::vector<Output>& ys, Scratch&) const override {
     const nb::gil_scoped_acquire gil;
-    y = output(call("sample", i, copy_array(theta, parts(i)), random.next() >> 1), i, "the result of sample");
+    for (Output& y : ys)
+      y = output(call("sample", i, copy_array(theta, parts(i)), random.next() >> 1), i, "the result of sample");
   }
   double entropy(int64_t i, const double* mu, double* t, Scratch&) const override {
     const nb::gil_scoped_acquire gil;
@@ -456,7 +457,9 @@ static void bind(nb::module_& m) {
           "weighted_parts",
           [](const Problem& p, int64_t i) {
             p.check_example(i);
-            const WeightedParts weighted = p.weighted_parts(i);
+            const Offered<Weighted> some = p.weighted();
+            const WeightedParts weighted =
+                some ? some.of->weighted_parts(some.first + i) : WeightedParts::all(p.parts(i));
             std::vector<int32_t> parts(static_cast<size_t>(weighted.size()));
             weighted.each([&](int64_t k, int64_t part) { parts[k] = static_cast<int32_t>(part); });
             return to_numpy(std::move(parts));
@@ -482,12 +485,12 @@ static void bind(nb::module_& m) {
           },
           "i"_a, "The number of good outputs of example i, nearly always 1.")
       .def(
-          "clamp",
+          "forbid",
           [](const Problem& p, int64_t i, const In<double>& theta) {
             p.check_example(i);
             expect_size(theta, p.parts(i), "theta");
             std::vector<double> clamped = to_vector(theta);
-            p.clamp(i, clamped.data());
+            p.forbid(i, clamped.data());
             return to_numpy(std::move(clamped));
           },
           "i"_a, "theta"_a, "The scores, with -inf on forbidden parts.")
@@ -542,7 +545,7 @@ static void bind(nb::module_& m) {
               if (!(delta.data()[k] >= 0)) throw InputError("numbers of right and wrong items must not be negative.");
             Scratch scratch;
             std::vector<CostedOutput> ys;
-            p.argmax_by_cost_but(i, theta.data(), delta.data(), {least, base}, ys, scratch);
+            p.argmax_by_cost(i, theta.data(), delta.data(), {least, base}, ys, scratch);
             std::vector<std::tuple<int64_t, double, Array<int32_t>>> result;
             for (CostedOutput& y : ys) result.emplace_back(y.cost, y.value, to_numpy(std::move(y.y)));
             return result;
@@ -568,9 +571,9 @@ static void bind(nb::module_& m) {
             const Checked checked(p, i, theta);
             Scratch scratch;
             Random random(seed);
-            Output y;
-            p.sample(i, theta.data(), random, y, scratch);
-            return to_numpy(std::move(y));
+            std::vector<Output> ys(1);
+            p.sample(i, theta.data(), random, ys, scratch);
+            return to_numpy(std::move(ys[0]));
           },
           "i"_a, "theta"_a, "seed"_a, "An output drawn with probability proportional to exp(score).")
       .def(

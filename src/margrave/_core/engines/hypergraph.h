@@ -299,7 +299,7 @@ class Hypergraph {
       return static_cast<int64_t>(begin.size()) == n + 1 && begin.front() == 0 &&
              begin.back() == static_cast<int64_t>(total) && std::is_sorted(begin.begin(), begin.end());
     };
-    if (nodes_ < 1) throw InputError("a hypergraph needs at least one node.");
+    checked_count(nodes_, "nodes of a hypergraph", 1);
     if (!ragged(tail_begin_, tails_.size()) || !ragged(part_begin_, parts_.size()))
       throw InputError("a hypergraph's ragged lists must have one more bound than edges, from 0 to the list's length.");
     edge_begin_.assign(nodes_ + 1, 0);

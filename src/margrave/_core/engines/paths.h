@@ -22,7 +22,7 @@ class Paths {
   // Edges in the order of their heads. part: -1 for an edge without a part, which scores 0.
   Paths(int64_t nodes, std::vector<int32_t> tails, std::vector<int32_t> heads, std::vector<int32_t> parts)
       : nodes_(nodes), tail_(std::move(tails)), head_(std::move(heads)), part_(std::move(parts)) {
-    if (nodes_ < 1) throw InputError("a lattice needs at least one node.");
+    checked_count(nodes_, "nodes of a lattice", 1);
     if (tail_.size() != head_.size() || tail_.size() != part_.size())
       throw InputError("every edge of a lattice needs a tail, a head and a part.");
     begin_.assign(nodes_ + 1, 0);

@@ -72,6 +72,7 @@ static void bind(nb::module_& m) {
          const Tokens& tokens, bool single, int64_t bytes, int64_t labels, std::shared_ptr<Features> rest,
          const std::optional<In<int64_t>>& first_parts) -> std::shared_ptr<KernelFeatures> {
         if (!support || !rest) throw InputError("a kernel needs support inputs and the rest of the features.");
+        checked_count(labels, "labels");
         std::vector<int64_t> number = support->numbers(tokens);
         const bool own = std::find(number.begin(), number.end(), -1) == number.end();
         std::shared_ptr<const Inputs> inputs = support;
@@ -95,6 +96,7 @@ static void bind(nb::module_& m) {
       [](const In<int64_t>& support, const Tokens& tokens, bool own, bool single, int64_t bytes, int64_t labels,
          std::shared_ptr<Features> rest) -> std::shared_ptr<KernelFeatures> {
         if (!rest) throw InputError("a kernel needs the rest of the features.");
+        checked_count(labels, "labels");
         const auto inputs = std::make_shared<const Inputs>(tokens);
         auto source = std::make_unique<GivenGram>(inputs, to_vector(support));
         if (own && to_vector(support) != inputs->origin())

@@ -16,8 +16,8 @@ static void bind(nb::module_& m) {
       [](std::shared_ptr<Features> features, int64_t width, const In<int64_t>& begin, const In<int32_t>& column,
          const In<double>& value, double spread) -> std::shared_ptr<OutputFeatures> {
         if (!features) throw InputError("output features need features to score them.");
-        return std::make_shared<OutputFeatures>(std::move(features), width, to_vector(begin), to_vector(column),
-                                                to_vector(value), spread);
+        return std::make_shared<OutputFeatures>(std::move(features), checked_count(width, "columns"), to_vector(begin),
+                                                to_vector(column), to_vector(value), spread);
       },
       "features"_a, "width"_a, "begin"_a, "column"_a, "value"_a, "spread"_a = 0.0,
       "Features of classes from features of what describes them: theta = M theta', M a sparse matrix by rows.");

@@ -18,6 +18,7 @@ static void bind(nb::module_& m) {
          const In<int64_t>& pair_weight, int64_t pair_weights, double scale, bool start,
          bool stop) -> std::shared_ptr<SegmentMap> {
         if (!tokens) throw InputError("segments need features of tokens.");
+        checked_count(pair_weights, "weights of pairs");
         std::vector<int64_t> lengths;
         for (int64_t i = 0; i < structure.size(); ++i) lengths.push_back(structure.length(i));
         return std::make_shared<SegmentMap>(

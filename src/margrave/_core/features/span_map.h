@@ -23,7 +23,7 @@
 
 namespace margrave {
 
-class SpanMap final : public Features {
+class SpanMap final : public Features, private WeightedMap {
  public:
   // attributes: null if rules alone have weights.
   SpanMap(std::shared_ptr<const ConstituentStructure> structure, std::shared_ptr<const TreeAttributes> attributes,
@@ -107,14 +107,13 @@ class SpanMap final : public Features {
   }
 
   // Without templates, only rules have weights.
+  const WeightedMap* weighted() const override { return attributes_ ? nullptr : this; }
   WeightedParts weighted_parts(int64_t i) const override {
     const DerivationParts& parts = structure_->layout(i);
-    if (attributes_) return WeightedParts::all(parts.size());
     static const int32_t kNone = 0;
     return {parts.rules(), 1, parts.size() - parts.rules(), &kNone, 0};
   }
   void score_weighted(int64_t i, const double* w, double* theta) const override {
-    if (attributes_) return score(i, w, theta);
     each_rule(structure_->layout(i),
               [&](int64_t first, int64_t last, int64_t k) { std::fill(theta + first, theta + last, w[k]); });
   }

@@ -17,7 +17,8 @@ static void bind(nb::module_& m) {
       [](int64_t dim, std::shared_ptr<Tokens> rows, const In<int64_t>& choice,
          const std::optional<In<int64_t>>& repeats) -> std::shared_ptr<SparseParts> {
         if (!rows) throw InputError("sparse parts need rows.");
-        return std::make_shared<SparseParts>(dim, std::move(rows), to_vector(choice), to_vector(repeats));
+        return std::make_shared<SparseParts>(checked_count(dim, "weights"), std::move(rows), to_vector(choice),
+                                             to_vector(repeats));
       },
       "dim"_a, "rows"_a, "choice"_a, "repeats"_a.none() = nb::none(),
       "A sparse vector for every part. choice, repeats: the structure's choices and repeats, for the radius.");

@@ -13,11 +13,16 @@ static void bind(nb::module_& m) {
   after<Features>();
   nb::class_<Table, Features>(m, "Table");
   nb::class_<Pairs>(m, "Pairs", "Which (attribute, label) pairs have a weight.")
-      .def(nb::init<int64_t, int64_t>(), "attributes"_a, "labels"_a)
+      .def(
+          "__init__",
+          [](Pairs* self, int64_t attributes, int64_t labels) {
+            new (self) Pairs(checked_count(attributes, "attributes"), checked_count(labels, "labels"));
+          },
+          "attributes"_a, "labels"_a)
       .def(
           "__init__",
           [](Pairs* self, int64_t labels, const In<int64_t>& begin, const In<uint16_t>& column) {
-            new (self) Pairs(labels, to_vector(begin), to_vector(column));
+            new (self) Pairs(checked_count(labels, "labels"), to_vector(begin), to_vector(column));
           },
           "labels"_a, "begin"_a, "column"_a)
       .def_prop_ro("attributes", &Pairs::attributes)
@@ -40,6 +45,8 @@ static void bind(nb::module_& m) {
            })
       .def("__setstate__", [](Pairs& self, const std::tuple<bool, int64_t, int64_t, In<int64_t>, In<uint16_t>>& state) {
         const auto& [packed, attributes, labels, begin, column] = state;
+        checked_count(attributes, "attributes");
+        checked_count(labels, "labels");
         if (packed)
           new (&self) Pairs(labels, to_vector(begin), to_vector(column));
         else
@@ -49,7 +56,8 @@ static void bind(nb::module_& m) {
       "observed_pairs",
       [](const Tokens& tokens, int64_t attributes, int64_t labels, const In<int64_t>& column_begin,
          const In<int32_t>& columns) {
-        return observed_pairs(tokens, attributes, labels, to_vector(column_begin), to_vector(columns));
+        return observed_pairs(tokens, checked_count(attributes, "attributes"), checked_count(labels, "labels"),
+                              to_vector(column_begin), to_vector(columns));
       },
       "tokens"_a, "attributes"_a, "labels"_a, "column_begin"_a, "columns"_a);
   m.def(
@@ -58,6 +66,8 @@ static void bind(nb::module_& m) {
          int64_t gram_weights, int64_t gram_lengths, bool tied, double scale, bool start, bool stop,
          std::shared_ptr<Tokens> edges, std::shared_ptr<Pairs> edge_pairs) -> std::shared_ptr<Table> {
         if (!tokens || !pairs || !edges != !edge_pairs) throw InputError("a table needs tokens and pairs.");
+        checked_count(gram_weights, "weights of tuples");
+        checked_count(gram_lengths, "lengths of tuples");
         return std::make_shared<Table>(
             std::move(tokens), std::move(pairs),
             GramWeights{to_vector(gram_weight), gram_weights, gram_lengths, tied, scale, start, stop}, std::move(edges),

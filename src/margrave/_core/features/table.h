@@ -199,7 +199,7 @@ class AttributeSums {
 };
 
 // Weights: [pairs of tokens][gram weights][start][stop][pairs of transitions].
-class Table final : public Features {
+class Table final : public Features, private WeightedMap {
  public:
   Table(std::shared_ptr<const Tokens> tokens, std::shared_ptr<const Pairs> pairs, GramWeights grams,
         std::shared_ptr<const Tokens> edges, std::shared_ptr<const Pairs> edge_pairs)
@@ -244,16 +244,17 @@ class Table final : public Features {
     return (last - first) * labels() + tables(last - first) * gram_parts();
   }
 
+  const WeightedMap* weighted() const override {
+    return edges_ || listed_.size() == grams_.weight.size() ? nullptr : this;
+  }
   // All positions: of the (position, label) parts of all of Brown, 96 % have a weight (92 labels, observed pairs).
   WeightedParts weighted_parts(int64_t i) const override {
     const auto [first, last] = bounds(i);
-    if (edges_ || listed_.size() == grams_.weight.size()) return WeightedParts::all(parts(i));
     return {(last - first) * labels(), tables(last - first), gram_parts(), listed_.data(),
             static_cast<int64_t>(listed_.size())};
   }
 
   void score_weighted(int64_t i, const double* w, double* theta) const override {
-    if (edges_) return score(i, w, theta);
     const auto [first, last] = bounds(i);
     score_own(i, w, theta);
     theta += (last - first) * labels();
@@ -261,7 +262,6 @@ class Table final : public Features {
       for (const auto& [part, weight] : kept_) *theta++ = grams_.scale * w[gram_at_ + weight];
   }
   double move_weighted(int64_t i, const double* v, double c, double* w) const override {
-    if (edges_) return move(i, v, c, w);
     const auto [first, last] = bounds(i);
     double change = spread_own<true>(i, v, c, w);
     v += (last - first) * labels();

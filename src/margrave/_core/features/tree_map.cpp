@@ -71,6 +71,7 @@ static void bind(nb::module_& m) {
       [](std::shared_ptr<TreeAttributes> attributes, std::shared_ptr<TreeStructure> structure, int hash_bits,
          std::shared_ptr<FingerprintTable> table, int64_t labels) -> std::shared_ptr<TreeMap> {
         if (!attributes || !structure) throw InputError("a map of trees needs attributes and a structure.");
+        checked_count(labels, "labels");
         return std::make_shared<TreeMap>(std::move(attributes), std::move(structure),
                                          TreeWeights(hash_bits, std::move(table), labels));
       },

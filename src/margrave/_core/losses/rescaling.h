@@ -64,7 +64,7 @@ inline void among_parts(const Problem& problem, int64_t i, const Rescaling& rule
   double* allowed = worker.scratch.take(n);
   const double c0 = LossFamily{kInfinity, 1.0, rule.zero_one()}.cost(problem, i, delta);
   std::copy(theta, theta + n, allowed);
-  problem.clamp(i, allowed);
+  problem.forbid(i, allowed);
   for (int32_t part = 0; part < n; ++part) {
     if (allowed[part] == -kInfinity || (rule.slack == 0 && delta[part] == 0)) continue;
     offer(rule, c0 + delta[part], gold_score - theta[part], {part}, worker.gold, best);
@@ -134,12 +134,14 @@ inline void by_cost(const Problem& problem, int64_t i, const Rescaling& rule, co
   bool of_parts = false;
   if (rule.cost == CostKind::kF1) {
     double* predicted = worker.scratch.take(n);
-    of_parts = !problem.counts(i, code, predicted, of_gold);
+    const Offered<Counted> counted = problem.counted();
+    of_parts = !counted;
     if (of_parts) {
       of_gold = static_cast<int64_t>(worker.gold.size());
       std::fill(code, code + n, static_cast<double>(of_gold + 1));
       for (const int32_t part : worker.gold) code[part] = 1;
     } else {
+      counted.of->counts(counted.first + i, code, predicted, of_gold);
       for (int64_t k = 0; k < n; ++k) code[k] += static_cast<double>(of_gold + 1) * (predicted[k] - code[k]);
     }
   } else {
@@ -170,7 +172,7 @@ inline void by_cost(const Problem& problem, int64_t i, const Rescaling& rule, co
   }
   std::vector<CostedOutput> outputs;
   const Needless needless{least, rule.cost == CostKind::kF1 ? of_gold + 1 : 0};
-  problem.argmax_by_cost_but(i, theta, code, needless, outputs, worker.scratch);
+  problem.argmax_by_cost(i, theta, code, needless, outputs, worker.scratch);
   for (CostedOutput& found : outputs) offer_coded(found.cost, found.value, found.y);
 }
 

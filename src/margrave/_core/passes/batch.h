@@ -383,7 +383,7 @@ inline std::vector<std::vector<Output>> sample_all(const Problem& problem, const
     std::vector<Output>& drawn = outputs[i];
     drawn.resize(static_cast<size_t>(n));
     const Scratch::Frame frame(worker.scratch);
-    problem.sample_many(i, worker.theta.data(), random, drawn, worker.scratch);
+    problem.sample(i, worker.theta.data(), random, drawn, worker.scratch);
   });
   return outputs;
 }

@@ -464,7 +464,7 @@ class StoredParts {
   explicit StoredParts(const Problem& problem)
       : owner_(problem), begin_(part_offsets(problem)), all_(begin_.size() - 1, 1) {}
   StoredParts(const Problem& problem, const LossFamily& family, int threads, const Poll& poll)
-      : owner_(problem), begin_{0}, all_(static_cast<size_t>(problem.size()), 0) {
+      : owner_(problem), weighted_(problem.weighted()), begin_{0}, all_(static_cast<size_t>(problem.size()), 0) {
     for_examples(problem, threads, poll,
                  [&](int64_t i, int, Worker& worker) { all_[i] = needs_all(problem, family, i, worker); });
     for (int64_t i = 0; i < problem.size(); ++i) begin_.push_back(begin_.back() + of(problem, i).size());
@@ -474,14 +474,16 @@ class StoredParts {
   int64_t begin(int64_t i) const { return begin_[i]; }
   bool all(int64_t i) const { return all_[i] != 0; }
   WeightedParts of(const Problem& problem, int64_t i) const {
-    return all(i) ? WeightedParts::all(problem.parts(i)) : problem.weighted_parts(i);
+    return all(i) ? WeightedParts::all(problem.parts(i)) : weighted_.of->weighted_parts(weighted_.first + i);
   }
+  const Offered<Weighted>& weighted() const { return weighted_; }
 
   void check(const Problem& problem) const { owner_.check(problem, "this set of stored parts"); }
 
  private:
-  static bool needs_all(const Problem& problem, const LossFamily& family, int64_t i, Worker& worker) {
-    const WeightedParts weighted = problem.weighted_parts(i);
+  bool needs_all(const Problem& problem, const LossFamily& family, int64_t i, Worker& worker) const {
+    if (!weighted_) return true;
+    const WeightedParts weighted = weighted_.of->weighted_parts(weighted_.first + i);
     if (weighted.size() == problem.parts(i)) return true;
     problem.gold(i, 0, worker.gold);
     if (!std::all_of(worker.gold.begin(), worker.gold.end(), [&](int32_t part) { return weighted.has(part); }))
@@ -494,6 +496,7 @@ class StoredParts {
   }
 
   OfProblem owner_;
+  Offered<Weighted> weighted_;  // of the owner
   std::vector<int64_t> begin_;
   std::vector<char> all_;  // whether all parts of an example are stored
 };
@@ -503,19 +506,23 @@ class StoredParts {
 class StoredExample {
  public:
   StoredExample(const Problem& problem, const StoredParts& stored, int64_t i)
-      : problem_(problem), i_(i), all_(stored.all(i)), parts_(stored.of(problem, i)) {}
+      : problem_(problem),
+        i_(i),
+        all_(stored.all(i)),
+        parts_(stored.of(problem, i)),
+        weighted_(stored.weighted().from(i)) {}
 
   int64_t size() const { return parts_.size(); }
   const WeightedParts& parts() const { return parts_; }
 
   void score(const double* w, double* theta) const {
-    all_ ? problem_.score(i_, w, theta) : problem_.score_weighted(i_, w, theta);
+    all_ ? problem_.score(i_, w, theta) : weighted_.of->score_weighted(weighted_.first, w, theta);
   }
   double move(const double* v, double c, double* w) const {
-    return all_ ? problem_.move(i_, v, c, w) : problem_.move_weighted(i_, v, c, w);
+    return all_ ? problem_.move(i_, v, c, w) : weighted_.of->move_weighted(weighted_.first, v, c, w);
   }
   double logsum(const double* t, double* mu, Scratch& scratch) const {
-    return all_ ? problem_.logsum(i_, t, mu, scratch) : problem_.logsum_weighted(i_, t, mu, scratch);
+    return all_ ? problem_.logsum(i_, t, mu, scratch) : weighted_.of->logsum_weighted(weighted_.first, t, mu, scratch);
   }
   // `delta` has room for all parts.
   double cost(const LossFamily& family, double* delta) const {
@@ -529,6 +536,7 @@ class StoredExample {
   int64_t i_;
   bool all_;
   WeightedParts parts_;
+  Offered<Weighted> weighted_;
 };
 
 // w(alpha) = sum_i C_i A_i'(y_i - mu_i): what an interrupted step, or rounding, may have left behind.

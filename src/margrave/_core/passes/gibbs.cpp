@@ -35,10 +35,9 @@ void bind_eg_pass(nb::module_& m) {
       },
       "problem"_a, "w"_a.noconvert(), "family"_a, "order"_a, "threads"_a, "sharing"_a.none(), "stored"_a.none(),
       "t"_a.noconvert(), "mu"_a.noconvert(), "rate"_a.noconvert(), "entropy"_a.noconvert(), "cost"_a.noconvert(),
-      "gap"_a.noconvert(), "growth"_a, "cap"_a, "halving"_a, "start"_a.none(),
-      "One pass of online exponentiated gradient over `order`; the number of trials. `start` is given if all mass is "
-      "on "
-      "the gold outputs, and is the natural parameter of their parts before the first step.");
+      "gap"_a.noconvert(), "growth"_a, "cap"_a, "halving"_a, "at_gold"_a,
+      "One pass of online exponentiated gradient over `order`; the number of trials. at_gold: all mass is on the gold "
+      "outputs, and t has the natural parameters that the first step goes from.");
 }
 
 template <typename Real>

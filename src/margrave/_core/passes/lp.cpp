@@ -99,8 +99,10 @@ static void bind(nb::module_& m) {
         expect_size(known, p.size(), "known");
         expect_size(asked, static_cast<int64_t>(first.size()), "asked");
         check_sites(sites, first, last);
+        const Offered<Divisible> divisible = p.divisible();
         for (int64_t i = 0; i < p.size(); ++i)
-          if (const int64_t n = sites.data()[i + 1] - sites.data()[i]; n != 1 && n != p.sites(i))
+          if (const int64_t n = sites.data()[i + 1] - sites.data()[i];
+              n != 1 && !(divisible && n == divisible.of->sites(divisible.first + i)))
             throw InputError("sites are what lp_sites found.");
         const bool listed = closest_only && p.zero_one_is_of_parts();
         if (listed != closest.has_value()) throw InputError("closest good outputs are what closest_good found.");

@@ -60,13 +60,14 @@ inline std::vector<int64_t> lp_sites(const Problem& problem, const LossFamily& f
   std::vector<int64_t> begin{0};
   std::vector<double> delta;
   Output good;
+  const Offered<Divisible> divisible = problem.divisible();
   for (int64_t i = 0; i < problem.size(); ++i) {
     int64_t sites = 1;
-    if (!family.zero_one && problem.sites(i) > 1 && problem.gold(i, 0, good) == 1) {
+    if (!family.zero_one && divisible && problem.gold(i, 0, good) == 1) {
       delta.resize(static_cast<size_t>(problem.parts(i)));
       double paid = problem.cost(i, delta.data());
       for (const int32_t part : good) paid += delta[part];
-      if (paid == 0) sites = problem.sites(i);
+      if (paid == 0) sites = divisible.of->sites(divisible.first + i);
     }
     begin.push_back(begin.back() + sites);
   }
@@ -119,7 +120,7 @@ class LPConstraints {
       return most;
     }
     const double gamma = rule_.family.gamma;
-    for (Change& change : problem_.changes(i, most.whole.wrong)) {
+    for (Change& change : divisible_.of->changes(divisible_.first + i, most.whole.wrong)) {
       const double margin = gamma * worker.answer.c0 + margin_of_parts(worker.answer, change.y);
       const double value = margin - advantage(worker.theta.data(), most.good, change.y);
       most.changes.push_back({value, margin, std::move(change.y), change.first, change.last});
@@ -167,7 +168,7 @@ class LPConstraints {
     double* delta = worker.scratch.take(n);
     double* v = worker.scratch.take(n);
     const double constant = augment(i, theta, delta, v);
-    problem_.clamp(i, v);
+    problem_.forbid(i, v);
     for (const Output& y : good) v[y[0]] = -kInfinity;
     const int32_t* closest = rule_.closest ? closest_ + begin_[i] : nullptr;
     const size_t least = worst(good, theta);
@@ -303,6 +304,7 @@ class LPConstraints {
   }
 
   const Problem& problem_;
+  Offered<Divisible> divisible_ = problem_.divisible();
   const DividedProblem* divided_;  // null unless good outputs are too many to be listed
   const LPRule& rule_;
   const int32_t* closest_;

@@ -32,49 +32,30 @@ class ForwardingProblem : public Problem {
   bool euclidean() const override { return whole_->euclidean(); }
   bool any_scores() const override { return whole_->any_scores(); }
   double radius(int64_t i) const override { return whole_->radius(there(i)); }
-  WeightedParts weighted_parts(int64_t i) const override { return whole_->weighted_parts(there(i)); }
-  void score_weighted(int64_t i, const double* w, double* theta) const override {
-    whole_->score_weighted(there(i), w, theta);
-  }
-  double move_weighted(int64_t i, const double* v, double c, double* w) const override {
-    return whole_->move_weighted(there(i), v, c, w);
-  }
-  double logsum_weighted(int64_t i, const double* theta, double* mu, Scratch& scratch) const override {
-    return whole_->logsum_weighted(there(i), theta, mu, scratch);
-  }
+  Offered<Weighted> weighted() const override { return whole_->weighted().from(first_); }
+  Offered<Counted> counted() const override { return whole_->counted().from(first_); }
+  Offered<Divisible> divisible() const override { return whole_->divisible().from(first_); }
   int64_t gold(int64_t i, int64_t k, Output& y) const override { return whole_->gold(there(i), k, y); }
   double cost(int64_t i, double* delta) const override { return whole_->cost(there(i), delta); }
   bool zero_one_is_of_parts() const override { return whole_->zero_one_is_of_parts(); }
-  bool counts(int64_t i, double* right, double* predicted, int64_t& of_gold) const override {
-    return whole_->counts(there(i), right, predicted, of_gold);
-  }
-  int64_t sites(int64_t i) const override { return whole_->sites(there(i)); }
-  std::vector<Change> changes(int64_t i, const Output& y) const override { return whole_->changes(there(i), y); }
-  void clamp(int64_t i, double* theta) const override { whole_->clamp(there(i), theta); }
+  void forbid(int64_t i, double* theta) const override { whole_->forbid(there(i), theta); }
   double argmax(int64_t i, const double* theta, Output& y, Scratch& scratch) const override {
     return whole_->argmax(there(i), theta, y, scratch);
   }
   double logsum(int64_t i, const double* theta, double* mu, Scratch& scratch) const override {
     return whole_->logsum(there(i), theta, mu, scratch);
   }
-  void argmax_by_cost(int64_t i, const double* theta, const double* delta, std::vector<CostedOutput>& ys,
-                      Scratch& scratch) const override {
-    whole_->argmax_by_cost(there(i), theta, delta, ys, scratch);
-  }
-  void argmax_by_cost_but(int64_t i, const double* theta, const double* delta, const Needless& needless,
-                          std::vector<CostedOutput>& ys, Scratch& scratch) const override {
-    whole_->argmax_by_cost_but(there(i), theta, delta, needless, ys, scratch);
+  void argmax_by_cost(int64_t i, const double* theta, const double* delta, const Needless& needless,
+                      std::vector<CostedOutput>& ys, Scratch& scratch) const override {
+    whole_->argmax_by_cost(there(i), theta, delta, needless, ys, scratch);
   }
   void kbest(int64_t i, const double* theta, int64_t k, std::vector<ScoredOutput>& ys,
              Scratch& scratch) const override {
     whole_->kbest(there(i), theta, k, ys, scratch);
   }
-  void sample(int64_t i, const double* theta, Random& random, Output& y, Scratch& scratch) const override {
-    whole_->sample(there(i), theta, random, y, scratch);
-  }
-  void sample_many(int64_t i, const double* theta, Random& random, std::vector<Output>& ys,
-                   Scratch& scratch) const override {
-    whole_->sample_many(there(i), theta, random, ys, scratch);
+  void sample(int64_t i, const double* theta, Random& random, std::vector<Output>& ys,
+              Scratch& scratch) const override {
+    whole_->sample(there(i), theta, random, ys, scratch);
   }
   double entropy(int64_t i, const double* mu, double* t, Scratch& scratch) const override {
     return whole_->entropy(there(i), mu, t, scratch);

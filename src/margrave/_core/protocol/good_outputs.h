@@ -58,16 +58,14 @@ class GoodProblem final : public ForwardingProblem {
   double logsum(int64_t i, const double* theta, double* mu, Scratch& scratch) const override {
     return division_->logsum_among(true, i, theta, mu, scratch);
   }
-  void argmax_by_cost(int64_t, const double*, const double*, std::vector<CostedOutput>&, Scratch&) const override {
+  void argmax_by_cost(int64_t, const double*, const double*, const Needless&, std::vector<CostedOutput>&,
+                      Scratch&) const override {
     unsupported("argmax_by_cost");
   }
   void kbest(int64_t, const double*, int64_t, std::vector<ScoredOutput>&, Scratch&) const override {
     unsupported("kbest");
   }
-  void sample(int64_t, const double*, Random&, Output&, Scratch&) const override { unsupported("sample"); }
-  void sample_many(int64_t, const double*, Random&, std::vector<Output>&, Scratch&) const override {
-    unsupported("sample");
-  }
+  void sample(int64_t, const double*, Random&, std::vector<Output>&, Scratch&) const override { unsupported("sample"); }
   double entropy(int64_t, const double*, double*, Scratch&) const override { return unsupported("entropy"), 0.0; }
 
  private:

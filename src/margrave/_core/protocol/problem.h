@@ -142,6 +142,16 @@ struct InputError : std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };
 
+inline constexpr int64_t kMostCount = std::numeric_limits<int32_t>::max();
+
+// A number of things that comes from outside: so small that a sum or a product of two of them does not overflow.
+inline int64_t checked_count(int64_t n, const char* what, int64_t least = 0) {
+  if (n < least || n > kMostCount)
+    throw InputError(std::string("the number of ") + what + " must be from " + std::to_string(least) + " to " +
+                     std::to_string(kMostCount) + ", and it is " + std::to_string(n) + ".");
+  return n;
+}
+
 inline void check_number(int64_t example, int64_t size) {
   if (example < 0 || example >= size)
     throw InputError("example " + std::to_string(example) + " is out of range: there are " + std::to_string(size) +
@@ -149,6 +159,60 @@ inline void check_number(int64_t example, int64_t size) {
 }
 
 inline void unsupported(const char* what) { throw InputError(std::string("this problem offers no ") + what + "."); }
+
+// Optional interfaces: what only one kind of caller asks for. Callers fetch one for a whole pass.
+
+// The parts that have a weight, for the dual passes. The scores of other parts are 0 under all weights, and `scatter`,
+// `move` and `row` do not read their values. The values of weighted parts lie side by side.
+class WeightedMap {
+ public:
+  virtual ~WeightedMap() = default;
+  virtual WeightedParts weighted_parts(int64_t i) const = 0;
+  virtual void score_weighted(int64_t i, const double* w, double* theta) const = 0;
+  virtual double move_weighted(int64_t i, const double* v, double c, double* w) const = 0;
+};
+
+// The same with inference where only these parts have scores other than 0, and only their marginals are asked for.
+class Weighted : public WeightedMap {
+ public:
+  virtual double logsum_weighted(int64_t i, const double* theta, double* mu, Scratch& scratch) const = 0;
+};
+
+// For structures that save work by it.
+class WeightedSums {
+ public:
+  virtual ~WeightedSums() = default;
+  virtual double logsum_weighted(int64_t i, const WeightedParts& weighted, const double* theta, double* mu,
+                                 Scratch& scratch) const = 0;
+};
+
+// What the F1 cost counts, if not every part of an output is one item: how many items each part adds to an output, how
+// many of them the gold output has, and the items of the gold output.
+class Counted {
+ public:
+  virtual ~Counted() = default;
+  virtual void counts(int64_t i, double* right, double* predicted, int64_t& of_gold) const = 0;
+};
+
+// Wrong outputs as sets of changes of the good output, where there is one, for linear programs. The parts that an
+// output has and the good output does not have, and those that it lacks, are the sums of those of its changes. An
+// example has `sites` in a row, and each change occupies neighboring ones.
+class Divisible {
+ public:
+  virtual ~Divisible() = default;
+  virtual int64_t sites(int64_t i) const = 0;
+  virtual std::vector<Change> changes(int64_t i, const Output& y) const = 0;
+};
+
+// An optional interface of a problem, null if it has none, and the number that the problem's example 0 has there.
+template <typename Interface>
+struct Offered {
+  const Interface* of = nullptr;
+  int64_t first = 0;
+
+  explicit operator bool() const { return of != nullptr; }
+  Offered from(int64_t example) const { return {of, first + example}; }
+};
 
 // The combinatorics of a data set: no weights, no features.
 class Structure {
@@ -173,15 +237,11 @@ class Structure {
   virtual void gold(int64_t i, int64_t k, Output& y) const = 0;  // the k-th of them, best first
   virtual double cost(int64_t i, double* delta) const = 0;
   virtual bool zero_one_is_of_parts() const { return false; }  // every output is a single part
-  // What the F1 cost counts: how many items each part adds to an output, and how many of them the gold output has, and
-  // the items of the gold output. False: every part of an output is one item.
-  virtual bool counts(int64_t, double*, double*, int64_t&) const { return false; }
 
-  // Wrong outputs as sets of changes of the good output, where there is one. The parts that an output has and the good
-  // output does not have, and those that it lacks, are the sums of those of its changes. An example has `sites` in a
-  // row, and each change occupies neighboring ones.
-  virtual int64_t sites(int64_t) const { return 1; }
-  virtual std::vector<Change> changes(int64_t, const Output& y) const { return {{y, 0, 0}}; }
+  // Optional interfaces; null if there is none.
+  virtual const Counted* counted() const { return nullptr; }
+  virtual const Divisible* divisible() const { return nullptr; }
+  virtual const WeightedSums* weighted() const { return nullptr; }
 
   // Hard constraints: -inf on the parts that no output of example i may have.
   virtual bool constrained() const { return false; }
@@ -189,24 +249,10 @@ class Structure {
 
   virtual double argmax(int64_t i, const double* theta, Output& y, Scratch& scratch) const = 0;
   virtual double logsum(int64_t, const double*, double*, Scratch&) const { return unsupported("logsum"), 0.0; }
-  // The same where only these parts have scores other than 0 and only their marginals are asked for; the values of both
-  // lie side by side. For structures that save work by it.
-  virtual double logsum_weighted(int64_t i, const WeightedParts& weighted, const double* theta, double* mu,
-                                 Scratch& scratch) const {
-    double* all_theta = scratch.take(weighted.parts());
-    double* all_mu = scratch.take(weighted.parts());
-    weighted.unpack(theta, all_theta);
-    const double log_z = logsum(i, all_theta, all_mu, scratch);
-    weighted.pack(all_mu, mu);
-    return log_z;
-  }
-  virtual void argmax_by_cost(int64_t, const double*, const double*, std::vector<CostedOutput>&, Scratch&) const {
+  // The best output at each cost; those that are needless may be missing, so a structure need not search for them.
+  virtual void argmax_by_cost(int64_t, const double*, const double*, const Needless&, std::vector<CostedOutput>&,
+                              Scratch&) const {
     unsupported("argmax_by_cost");
-  }
-  // The same, where some outputs may be missing, so that a structure need not search for them.
-  virtual void argmax_by_cost_but(int64_t i, const double* theta, const double* delta, const Needless&,
-                                  std::vector<CostedOutput>& ys, Scratch& scratch) const {
-    argmax_by_cost(i, theta, delta, ys, scratch);
   }
   virtual void kbest(int64_t, const double*, int64_t, std::vector<ScoredOutput>&, Scratch&) const {
     unsupported("kbest");
@@ -235,6 +281,18 @@ class Structure {
   void check_example(int64_t i) const { check_number(i, size()); }
 };
 
+// logsum_weighted where nothing is saved by it.
+inline double logsum_by_all_parts(const Structure& structure, int64_t i, const WeightedParts& weighted,
+                                  const double* theta, double* mu, Scratch& scratch) {
+  double* all_theta = scratch.take(weighted.parts());
+  double* all_mu = scratch.take(weighted.parts());
+  weighted.unpack(theta, all_theta);
+  structure.forbid(i, all_theta);
+  const double log_z = structure.logsum(i, all_theta, all_mu, scratch);
+  weighted.pack(all_mu, mu);
+  return log_z;
+}
+
 // The linear map A_i from weights to part scores, and its adjoint.
 class Features {
  public:
@@ -248,12 +306,8 @@ class Features {
   virtual double move(int64_t i, const double* v, double c, double* w) const = 0;
   virtual void row(int64_t i, const double* v, Row& row) const = 0;
   virtual double radius(int64_t i) const = 0;
-  // The scores of other parts are 0 under all weights; `scatter`, `move` and `row` do not read the values of these
-  // parts. A map that does not give weights to all parts also has `score` and `move` for those with a weight alone,
-  // whose values then lie side by side.
-  virtual WeightedParts weighted_parts(int64_t i) const { return WeightedParts::all(parts(i)); }
-  virtual void score_weighted(int64_t i, const double* w, double* theta) const { score(i, w, theta); }
-  virtual double move_weighted(int64_t i, const double* v, double c, double* w) const { return move(i, v, c, w); }
+  // For a map that does not give weights to all parts; null if there is none.
+  virtual const WeightedMap* weighted() const { return nullptr; }
 
   // Where the last parts of every example are shared by all: how many they are, and which of them have weights. Then
   // the map of the own parts of an example and that of the shared ones can be had apart.
@@ -299,39 +353,25 @@ class Problem {
   }
   virtual void row(int64_t i, const double* v, Row& row) const = 0;
   virtual double radius(int64_t i) const = 0;
-  // See Features::weighted_parts and Structure::logsum_weighted.
-  virtual WeightedParts weighted_parts(int64_t i) const { return WeightedParts::all(parts(i)); }
-  virtual void score_weighted(int64_t i, const double* w, double* theta) const { score(i, w, theta); }
-  virtual double move_weighted(int64_t i, const double* v, double c, double* w) const { return move(i, v, c, w); }
-  virtual double logsum_weighted(int64_t i, const double* theta, double* mu, Scratch& scratch) const {
-    return logsum(i, theta, mu, scratch);
-  }
+  virtual Offered<Weighted> weighted() const { return {}; }
+  virtual Offered<Counted> counted() const { return {}; }
+  virtual Offered<Divisible> divisible() const { return {}; }
   // The k-th good output of example i, best first; returns how many there are, and leaves y alone if they are fewer.
   // Learners that want one take the first; the zero-one cost spares all of them where it is a sum over parts.
   virtual int64_t gold(int64_t i, int64_t k, Output& y) const = 0;
   virtual double cost(int64_t i, double* delta) const = 0;
   virtual bool zero_one_is_of_parts() const { return false; }
-  // See Structure::counts and Structure::changes.
-  virtual bool counts(int64_t, double*, double*, int64_t&) const { return false; }
-  virtual int64_t sites(int64_t) const { return 1; }
-  virtual std::vector<Change> changes(int64_t, const Output& y) const { return {{y, 0, 0}}; }
-  virtual void clamp(int64_t, double*) const {}
+  virtual void forbid(int64_t, double*) const {}
 
   virtual double argmax(int64_t i, const double* theta, Output& y, Scratch& scratch) const = 0;
   virtual double logsum(int64_t i, const double* theta, double* mu, Scratch& scratch) const = 0;
-  virtual void argmax_by_cost(int64_t i, const double* theta, const double* delta, std::vector<CostedOutput>& ys,
-                              Scratch& scratch) const = 0;
-  virtual void argmax_by_cost_but(int64_t i, const double* theta, const double* delta, const Needless&,
-                                  std::vector<CostedOutput>& ys, Scratch& scratch) const {
-    argmax_by_cost(i, theta, delta, ys, scratch);
-  }
+  virtual void argmax_by_cost(int64_t i, const double* theta, const double* delta, const Needless& needless,
+                              std::vector<CostedOutput>& ys, Scratch& scratch) const = 0;
   virtual void kbest(int64_t i, const double* theta, int64_t k, std::vector<ScoredOutput>& ys,
                      Scratch& scratch) const = 0;
-  virtual void sample(int64_t i, const double* theta, Random& random, Output& y, Scratch& scratch) const = 0;
-  virtual void sample_many(int64_t i, const double* theta, Random& random, std::vector<Output>& ys,
-                           Scratch& scratch) const {
-    for (Output& y : ys) sample(i, theta, random, y, scratch);
-  }
+  // As many samples as there is room for.
+  virtual void sample(int64_t i, const double* theta, Random& random, std::vector<Output>& ys,
+                      Scratch& scratch) const = 0;
   virtual double entropy(int64_t i, const double* mu, double* t, Scratch& scratch) const = 0;
   virtual double relaxed_argmax(int64_t, const double*, double*, Scratch&) const {
     return unsupported("relaxed_argmax"), 0.0;
@@ -506,7 +546,7 @@ class BoundLockStep final : public LockStep {
 };
 
 // A structure with its features, bound to a data set.
-class BoundProblem final : public Problem {
+class BoundProblem final : public Problem, private Weighted {
  public:
   BoundProblem(std::shared_ptr<const Structure> structure, std::shared_ptr<const Features> features)
       : Problem(structure->size(), features->dim()),
@@ -533,13 +573,9 @@ class BoundProblem final : public Problem {
   double dot(const double* u, const double* v) const override { return features_->dot(u, v); }
   bool euclidean() const override { return features_->euclidean(); }
   double radius(int64_t i) const override { return features_->radius(i); }
-  WeightedParts weighted_parts(int64_t i) const override { return features_->weighted_parts(i); }
-  void score_weighted(int64_t i, const double* w, double* theta) const override {
-    features_->score_weighted(i, w, theta);
-  }
-  double move_weighted(int64_t i, const double* v, double c, double* w) const override {
-    return features_->move_weighted(i, v, c, w);
-  }
+  Offered<Weighted> weighted() const override { return {features_->weighted() ? this : nullptr}; }
+  Offered<Counted> counted() const override { return {structure_->counted()}; }
+  Offered<Divisible> divisible() const override { return {structure_->divisible()}; }
   int64_t gold(int64_t i, int64_t k, Output& y) const override {
     const int64_t n = structure_->gold_count(i);
     if (k < n) structure_->gold(i, k, y);
@@ -547,12 +583,7 @@ class BoundProblem final : public Problem {
   }
   double cost(int64_t i, double* delta) const override { return structure_->cost(i, delta); }
   bool zero_one_is_of_parts() const override { return structure_->zero_one_is_of_parts(); }
-  bool counts(int64_t i, double* right, double* predicted, int64_t& of_gold) const override {
-    return structure_->counts(i, right, predicted, of_gold);
-  }
-  int64_t sites(int64_t i) const override { return structure_->sites(i); }
-  std::vector<Change> changes(int64_t i, const Output& y) const override { return structure_->changes(i, y); }
-  void clamp(int64_t i, double* theta) const override { structure_->forbid(i, theta); }
+  void forbid(int64_t i, double* theta) const override { structure_->forbid(i, theta); }
 
   double argmax(int64_t i, const double* theta, Output& y, Scratch& scratch) const override {
     Scratch::Frame frame(scratch);
@@ -562,39 +593,18 @@ class BoundProblem final : public Problem {
     Scratch::Frame frame(scratch);
     return structure_->logsum(i, constrain(i, theta, scratch), mu, scratch);
   }
-  double logsum_weighted(int64_t i, const double* theta, double* mu, Scratch& scratch) const override {
-    const WeightedParts weighted = weighted_parts(i);
+  void argmax_by_cost(int64_t i, const double* theta, const double* delta, const Needless& needless,
+                      std::vector<CostedOutput>& ys, Scratch& scratch) const override {
     Scratch::Frame frame(scratch);
-    if (!constrained_) return structure_->logsum_weighted(i, weighted, theta, mu, scratch);
-    double* all_theta = scratch.take(weighted.parts());
-    double* all_mu = scratch.take(weighted.parts());
-    weighted.unpack(theta, all_theta);
-    structure_->forbid(i, all_theta);
-    const double log_z = structure_->logsum(i, all_theta, all_mu, scratch);
-    weighted.pack(all_mu, mu);
-    return log_z;
-  }
-  void argmax_by_cost(int64_t i, const double* theta, const double* delta, std::vector<CostedOutput>& ys,
-                      Scratch& scratch) const override {
-    Scratch::Frame frame(scratch);
-    structure_->argmax_by_cost(i, constrain(i, theta, scratch), delta, ys, scratch);
-  }
-  void argmax_by_cost_but(int64_t i, const double* theta, const double* delta, const Needless& needless,
-                          std::vector<CostedOutput>& ys, Scratch& scratch) const override {
-    Scratch::Frame frame(scratch);
-    structure_->argmax_by_cost_but(i, constrain(i, theta, scratch), delta, needless, ys, scratch);
+    structure_->argmax_by_cost(i, constrain(i, theta, scratch), delta, needless, ys, scratch);
   }
   void kbest(int64_t i, const double* theta, int64_t k, std::vector<ScoredOutput>& ys,
              Scratch& scratch) const override {
     Scratch::Frame frame(scratch);
     structure_->kbest(i, constrain(i, theta, scratch), k, ys, scratch);
   }
-  void sample(int64_t i, const double* theta, Random& random, Output& y, Scratch& scratch) const override {
-    Scratch::Frame frame(scratch);
-    structure_->sample(i, constrain(i, theta, scratch), random, y, scratch);
-  }
-  void sample_many(int64_t i, const double* theta, Random& random, std::vector<Output>& ys,
-                   Scratch& scratch) const override {
+  void sample(int64_t i, const double* theta, Random& random, std::vector<Output>& ys,
+              Scratch& scratch) const override {
     Scratch::Frame frame(scratch);
     structure_->sample_many(i, constrain(i, theta, scratch), random, ys, scratch);
   }
@@ -610,6 +620,21 @@ class BoundProblem final : public Problem {
   }
 
  private:
+  WeightedParts weighted_parts(int64_t i) const override { return features_->weighted()->weighted_parts(i); }
+  void score_weighted(int64_t i, const double* w, double* theta) const override {
+    features_->weighted()->score_weighted(i, w, theta);
+  }
+  double move_weighted(int64_t i, const double* v, double c, double* w) const override {
+    return features_->weighted()->move_weighted(i, v, c, w);
+  }
+  double logsum_weighted(int64_t i, const double* theta, double* mu, Scratch& scratch) const override {
+    const WeightedParts weighted = weighted_parts(i);
+    Scratch::Frame frame(scratch);
+    const WeightedSums* sums = constrained_ ? nullptr : structure_->weighted();
+    return sums ? sums->logsum_weighted(i, weighted, theta, mu, scratch)
+                : logsum_by_all_parts(*structure_, i, weighted, theta, mu, scratch);
+  }
+
   // Scores stay linear in w; constraints enter at inference only.
   const double* constrain(int64_t i, const double* theta, Scratch& scratch) const {
     if (!constrained_) return theta;

@@ -132,7 +132,7 @@ class Alignments : public Structure {
 };
 
 // Parts of letters, or of places.
-class AlignmentStructure final : public Alignments {
+class AlignmentStructure final : public Alignments, private Counted {
  public:
   AlignmentStructure(PairParts layout, std::vector<int64_t> of_x, std::vector<int64_t> of_y, Sequences x, Sequences y,
                      Matches gold, bool costs)
@@ -183,15 +183,14 @@ class AlignmentStructure final : public Alignments {
   }
 
   // The F1 cost counts pairs, not gaps.
-  bool counts(int64_t i, double* right, double* predicted, int64_t& of_gold) const override {
-    if (layout_.tied()) return false;
+  const Counted* counted() const override { return layout_.tied() ? nullptr : this; }
+  void counts(int64_t i, double* right, double* predicted, int64_t& of_gold) const override {
     std::fill_n(right, parts(i), 0.0);
     std::fill_n(predicted, parts(i), 0.0);
     std::fill_n(predicted, n(i) * m(i), 1.0);
     const int32_t* pairs = gold_matches().of(i);
     of_gold = gold_matches().count(i);
     for (int64_t q = 0; q < of_gold; ++q) right[pairs[2 * q] * m(i) + pairs[2 * q + 1]] = 1;
-    return true;
   }
 
   double argmax(int64_t i, const double* theta, Output& y, Scratch& scratch) const override {
@@ -215,8 +214,8 @@ class AlignmentStructure final : public Alignments {
     layout_.add(pair, posteriors, mu);
     return log_z;
   }
-  void argmax_by_cost(int64_t i, const double* theta, const double* delta, std::vector<CostedOutput>& ys,
-                      Scratch& scratch) const override {
+  void argmax_by_cost(int64_t i, const double* theta, const double* delta, const Needless&,
+                      std::vector<CostedOutput>& ys, Scratch& scratch) const override {
     check_cells(i, n(i), m(i));
     whole_costs(delta, parts(i));
     const SequencePair pair = sequences(i);
@@ -274,7 +273,7 @@ class AlignmentStructure final : public Alignments {
 // begins the alignment, a letter of x after M and X, a letter of y after M, X and Y, and the end of the alignment; the
 // last part is the alignment without matches. Whether alignments are global or local is a matter of the scores of
 // beginnings and ends: the layout, one of places, tells the features how the scores of places become those of edges.
-class AlignmentEdges final : public Alignments {
+class AlignmentEdges final : public Alignments, private Counted {
  public:
   static constexpr int64_t kEdges = 10;
 
@@ -317,7 +316,8 @@ class AlignmentEdges final : public Alignments {
     for (int64_t q = 0; q < count; ++q) std::fill_n(delta + kEdges * (pairs[2 * q] * m(i) + pairs[2 * q + 1]), 4, -1.0);
     return static_cast<double>(count);
   }
-  bool counts(int64_t i, double* right, double* predicted, int64_t& of_gold) const override {
+  const Counted* counted() const override { return this; }
+  void counts(int64_t i, double* right, double* predicted, int64_t& of_gold) const override {
     std::fill_n(right, parts(i), 0.0);
     std::fill_n(predicted, parts(i), 0.0);
     for (int64_t cell = 0; cell < n(i) * m(i); ++cell) std::fill_n(predicted + kEdges * cell, 4, 1.0);
@@ -325,7 +325,6 @@ class AlignmentEdges final : public Alignments {
     of_gold = gold_matches().count(i);
     for (int64_t q = 0; q < of_gold; ++q)
       std::fill_n(right + kEdges * (pairs[2 * q] * m(i) + pairs[2 * q + 1]), 4, 1.0);
-    return true;
   }
 
   // The scores of edges from those of places, and the adjoint of this map.
@@ -367,8 +366,8 @@ class AlignmentEdges final : public Alignments {
   double logsum(int64_t i, const double* theta, double* mu, Scratch&) const override {
     return graph(i).logsum(theta, parts(i), mu);
   }
-  void argmax_by_cost(int64_t i, const double* theta, const double* delta, std::vector<CostedOutput>& ys,
-                      Scratch&) const override {
+  void argmax_by_cost(int64_t i, const double* theta, const double* delta, const Needless&,
+                      std::vector<CostedOutput>& ys, Scratch&) const override {
     graph(i).argmax_by_cost(theta, delta, parts(i), ys);
   }
   void kbest(int64_t i, const double* theta, int64_t k, std::vector<ScoredOutput>& ys, Scratch&) const override {
@@ -601,8 +600,8 @@ class HomologyStructure final : public Structure {
     if (static_cast<int64_t>(ys.size()) > k) ys.resize(k);
   }
 
-  void argmax_by_cost(int64_t i, const double* theta, const double* delta, std::vector<CostedOutput>& ys,
-                      Scratch& scratch) const override {
+  void argmax_by_cost(int64_t i, const double* theta, const double* delta, const Needless&,
+                      std::vector<CostedOutput>& ys, Scratch& scratch) const override {
     const std::vector<int64_t> costs = whole_costs(delta, parts(i));
     std::map<int64_t, CostedOutput> found;
     const auto offer = [&](CostedOutput&& each) {

@@ -23,7 +23,7 @@
 
 namespace margrave {
 
-class ChainStructure final : public Structure {
+class ChainStructure final : public Structure, private Divisible, private WeightedSums {
  public:
   ChainStructure(Labels labels, int64_t order, bool tied, std::vector<uint8_t> forbidden)
       : data_(std::move(labels)),
@@ -61,6 +61,8 @@ class ChainStructure final : public Structure {
 
   // A change is a run of wrong labels. No tuple of neighboring labels reaches over `order` right labels, so that runs
   // which are at least so far apart can be made one without the other: a run also occupies the `order` sites after it.
+  const Divisible* divisible() const override { return this; }
+  const WeightedSums* weighted() const override { return this; }
   int64_t sites(int64_t i) const override { return data_.length(i); }
   std::vector<Change> changes(int64_t i, const Output& y) const override {
     const int64_t T = data_.length(i);
@@ -143,7 +145,7 @@ class ChainStructure final : public Structure {
         return log_z;
       }
     }
-    return Structure::logsum_weighted(i, weighted, theta, mu, scratch);
+    return logsum_by_all_parts(*this, i, weighted, theta, mu, scratch);
   }
 
   // Two of order 1, as the zero-one cost and LP-Struct ask for, are little more than the argmax.
@@ -262,9 +264,9 @@ class ChainStructure final : public Structure {
   }
 
   // Viterbi with a counter: for every state the best prefix at each cost that a prefix can have.
-  void argmax_by_cost(int64_t i, const double* theta, const double* delta, std::vector<CostedOutput>& ys,
-                      Scratch&) const override {
-    struct Counted {
+  void argmax_by_cost(int64_t i, const double* theta, const double* delta, const Needless&,
+                      std::vector<CostedOutput>& ys, Scratch&) const override {
+    struct AtCost {
       int64_t cost;
       double value;
       int32_t edge;
@@ -274,18 +276,18 @@ class ChainStructure final : public Structure {
     if (by_cost_of_positions(T, theta, costs, ys)) return;
     const Trellis trellis(grams_, T, tied_, theta);
     const Trellis counter(grams_, T, tied_, delta);
-    const auto best_by_cost = [](std::vector<Counted>& all) {
-      std::sort(all.begin(), all.end(), [](const Counted& a, const Counted& b) {
+    const auto best_by_cost = [](std::vector<AtCost>& all) {
+      std::sort(all.begin(), all.end(), [](const AtCost& a, const AtCost& b) {
         return a.cost != b.cost ? a.cost < b.cost : a.value > b.value;
       });
-      const auto same = [](const Counted& a, const Counted& b) { return a.cost == b.cost; };
+      const auto same = [](const AtCost& a, const AtCost& b) { return a.cost == b.cost; };
       all.erase(std::unique(all.begin(), all.end(), same), all.end());
     };
-    std::vector<std::vector<std::vector<Counted>>> best(T);
+    std::vector<std::vector<std::vector<AtCost>>> best(T);
     for (int64_t t = 0; t < T; ++t) {
       best[t].resize(grams_.states(t));
       for (int64_t s = 0; s < grams_.states(t); ++s) {
-        std::vector<Counted>& here = best[t][s];
+        std::vector<AtCost>& here = best[t][s];
         trellis.incoming(t, s, [&](int64_t e) {
           const double score = trellis.edge(t, e);
           if (!(score > -kInfinity)) return;
@@ -295,25 +297,25 @@ class ChainStructure final : public Structure {
             here.push_back({paid, score, edge});
             return;
           }
-          for (const Counted& before : best[t - 1][trellis.source(t, e)])
+          for (const AtCost& before : best[t - 1][trellis.source(t, e)])
             here.push_back({before.cost + paid, before.value + score, edge});
         });
         best_by_cost(here);
       }
     }
-    std::vector<Counted> ends;  // here `edge` is the last state
+    std::vector<AtCost> ends;  // here `edge` is the last state
     for (int64_t s = 0; s < grams_.states(T - 1); ++s)
-      for (const Counted& end : best[T - 1][s]) ends.push_back({end.cost, end.value, static_cast<int32_t>(s)});
+      for (const AtCost& end : best[T - 1][s]) ends.push_back({end.cost, end.value, static_cast<int32_t>(s)});
     best_by_cost(ends);
     ys.clear();
     std::vector<int32_t> labels(T);
-    for (const Counted& end : ends) {
+    for (const AtCost& end : ends) {
       int64_t state = end.edge;
       int64_t left = end.cost;
       for (int64_t t = T - 1; t >= 0; --t) {
-        const std::vector<Counted>& here = best[t][state];
+        const std::vector<AtCost>& here = best[t][state];
         const auto found = std::lower_bound(here.begin(), here.end(), left,
-                                            [](const Counted& a, int64_t cost) { return a.cost < cost; });
+                                            [](const AtCost& a, int64_t cost) { return a.cost < cost; });
         labels[t] = grams_.level(grams_.gram_length(t)).last[found->edge];
         left -= static_cast<int64_t>(counter.edge(t, found->edge));
         if (t > 0) state = trellis.source(t, found->edge);

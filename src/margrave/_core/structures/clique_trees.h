@@ -60,8 +60,8 @@ class CliqueTreeStructure final : public FactorGraphStructure {
     }
     return of(i).logsum(theta, mu, scratch);
   }
-  void argmax_by_cost(int64_t i, const double* theta, const double* delta, std::vector<CostedOutput>& ys,
-                      Scratch&) const override {
+  void argmax_by_cost(int64_t i, const double* theta, const double* delta, const Needless&,
+                      std::vector<CostedOutput>& ys, Scratch&) const override {
     if (!(offers_ & kArgmaxByCost)) unsupported("argmax_by_cost");
     of(i).argmax_by_cost(theta, delta, ys);
   }

@@ -16,7 +16,7 @@
 
 namespace margrave {
 
-class ConstituentStructure final : public Structure {
+class ConstituentStructure final : public Structure, private Counted {
  public:
   // A node of a gold derivation, from the top down and from left to right. rule: binary, or lexical if split is -1.
   struct Node {
@@ -94,7 +94,8 @@ class ConstituentStructure final : public Structure {
     each_count(i, [&](int64_t part, int32_t right, int32_t predicted) { delta[part] = predicted - right; });
     return 0;
   }
-  bool counts(int64_t i, double* right, double* predicted, int64_t& of_gold) const override {
+  const Counted* counted() const override { return this; }
+  void counts(int64_t i, double* right, double* predicted, int64_t& of_gold) const override {
     std::fill_n(right, parts(i), 0.0);
     std::fill_n(predicted, parts(i), 0.0);
     each_count(i, [&](int64_t part, int32_t r, int32_t p) {
@@ -102,7 +103,6 @@ class ConstituentStructure final : public Structure {
       predicted[part] = p;
     });
     of_gold = golds_[i].constituents;
-    return true;
   }
 
   double argmax(int64_t i, const double* theta, Output& y, Scratch&) const override {
@@ -124,12 +124,8 @@ class ConstituentStructure final : public Structure {
     });
     return value;
   }
-  void argmax_by_cost(int64_t i, const double* theta, const double* delta, std::vector<CostedOutput>& ys,
-                      Scratch& scratch) const override {
-    argmax_by_cost_but(i, theta, delta, {}, ys, scratch);
-  }
-  void argmax_by_cost_but(int64_t i, const double* theta, const double* delta, const Needless& needless,
-                          std::vector<CostedOutput>& ys, Scratch&) const override {
+  void argmax_by_cost(int64_t i, const double* theta, const double* delta, const Needless& needless,
+                      std::vector<CostedOutput>& ys, Scratch&) const override {
     const std::vector<int64_t> costs = whole_costs(delta, parts(i));
     const cky::Chart<cky::Max>& chart = best_chart(i, theta);
     ys.clear();

@@ -54,7 +54,8 @@ static void bind(nb::module_& m) {
   m.def(
       "own_rule",
       [](nb::object rule, int64_t variables, int64_t labels) -> std::shared_ptr<OwnRule> {
-        return std::make_shared<PythonRule>(std::move(rule), variables, labels);
+        return std::make_shared<PythonRule>(std::move(rule), checked_count(variables, "variables", 1),
+                                            checked_count(labels, "labels", 1));
       },
       "rule"_a, "variables"_a, "labels"_a,
       "A rule with the methods maximum and sum over this many variables, which have this many labels together.");

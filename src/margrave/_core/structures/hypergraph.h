@@ -59,8 +59,8 @@ class HypergraphStructure : public Structure {
   double logsum(int64_t i, const double* theta, double* mu, Scratch&) const override {
     return of(i).graph->logsum(theta, of(i).parts, mu);
   }
-  void argmax_by_cost(int64_t i, const double* theta, const double* delta, std::vector<CostedOutput>& ys,
-                      Scratch&) const override {
+  void argmax_by_cost(int64_t i, const double* theta, const double* delta, const Needless&,
+                      std::vector<CostedOutput>& ys, Scratch&) const override {
     of(i).graph->argmax_by_cost(theta, delta, of(i).parts, ys);
   }
   void kbest(int64_t i, const double* theta, int64_t k, std::vector<ScoredOutput>& ys, Scratch&) const override {

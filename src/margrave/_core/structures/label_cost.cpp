@@ -36,7 +36,7 @@ static void bind(nb::module_& m) {
   m.def(
       "matrix_cost",
       [](int64_t labels, const In<double>& costs) -> std::shared_ptr<MatrixCost> {
-        return std::make_shared<MatrixCost>(labels, to_vector(costs));
+        return std::make_shared<MatrixCost>(checked_count(labels, "labels"), to_vector(costs));
       },
       "labels"_a, "costs"_a, "The cost of every pair of labels: (right, predicted), row by row.");
   m.def(

@@ -118,8 +118,8 @@ class LabeledTreeStructure final : public TreeStructure {
     return value;
   }
 
-  void argmax_by_cost(int64_t i, const double* theta, const double* delta, std::vector<CostedOutput>& ys,
-                      Scratch&) const override {
+  void argmax_by_cost(int64_t i, const double* theta, const double* delta, const Needless&,
+                      std::vector<CostedOutput>& ys, Scratch&) const override {
     check_tree_scores(i, theta, parts(i));
     trees_->argmax_by_cost_of(i, begin_of(i), theta, delta, ys);
   }

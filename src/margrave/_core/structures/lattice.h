@@ -83,8 +83,8 @@ class LatticeStructure final : public Structure, public GoodInference {
   double logsum(int64_t i, const double* theta, double* mu, Scratch& scratch) const override {
     return of(i).paths.logsum(theta, parts(i), mu, scratch);
   }
-  void argmax_by_cost(int64_t i, const double* theta, const double* delta, std::vector<CostedOutput>& ys,
-                      Scratch&) const override {
+  void argmax_by_cost(int64_t i, const double* theta, const double* delta, const Needless&,
+                      std::vector<CostedOutput>& ys, Scratch&) const override {
     of(i).paths.argmax_by_cost(theta, delta, parts(i), ys);
   }
   void kbest(int64_t i, const double* theta, int64_t k, std::vector<ScoredOutput>& ys,

@@ -67,7 +67,7 @@ class NodeSetStructure final : public Structure {
     upwards(theta, s, softplus);
     choose(y, [s, &random](int32_t v) { return random.uniform() < sigmoid(s[v]); });
   }
-  void argmax_by_cost(int64_t, const double* theta, const double* delta, std::vector<CostedOutput>& ys,
+  void argmax_by_cost(int64_t, const double* theta, const double* delta, const Needless&, std::vector<CostedOutput>& ys,
                       Scratch&) const override {
     graph_->argmax_by_cost(theta, delta, nodes(), ys);
   }

@@ -37,8 +37,8 @@ class ProjectiveTreeStructure final : public ArcTrees {
     gather(i, of_all, mu);
     return value;
   }
-  void argmax_by_cost(int64_t i, const double* theta, const double* delta, std::vector<CostedOutput>& ys,
-                      Scratch&) const override {
+  void argmax_by_cost(int64_t i, const double* theta, const double* delta, const Needless&,
+                      std::vector<CostedOutput>& ys, Scratch&) const override {
     check_scores(i, theta);
     std::vector<int32_t> begin(static_cast<size_t>(parts(i) + 1));
     std::iota(begin.begin(), begin.end(), 0);

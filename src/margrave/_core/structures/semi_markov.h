@@ -211,8 +211,8 @@ class SemiMarkovStructure final : public Structure, public GoodInference {
   }
 
   // The best output at each cost, in tables with one entry per cost.
-  void argmax_by_cost(int64_t i, const double* theta, const double* delta, std::vector<CostedOutput>& ys,
-                      Scratch& scratch) const override {
+  void argmax_by_cost(int64_t i, const double* theta, const double* delta, const Needless&,
+                      std::vector<CostedOutput>& ys, Scratch& scratch) const override {
     const int64_t n = length(i);
     const int64_t L = labels();
     const std::vector<int64_t> costs = whole_costs(delta, parts(i));

@@ -27,8 +27,8 @@ class SinglePartStructure : public Structure {
   double logsum(int64_t i, const double* theta, double* mu, Scratch&) const override {
     return loops().softmax(theta, parts(i), mu);
   }
-  void argmax_by_cost(int64_t i, const double* theta, const double* delta, std::vector<CostedOutput>& ys,
-                      Scratch&) const override {
+  void argmax_by_cost(int64_t i, const double* theta, const double* delta, const Needless&,
+                      std::vector<CostedOutput>& ys, Scratch&) const override {
     const int64_t n = parts(i);
     const std::vector<int64_t> costs = whole_costs(delta, n);
     ys.clear();

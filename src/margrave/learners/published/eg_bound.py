@@ -94,5 +94,5 @@ def _divergence(objective: Objective, start: float, known: float | None) -> floa
         return real("divergence", known, "be finite and not negative", lambda value: 0 <= value < inf)
     problem, begin = objective.problem, _core.part_offsets(objective.problem)
     t = gold_parameters(objective, start)
-    log_z = [problem.logsum(i, problem.clamp(i, t[begin[i] : begin[i + 1]]))[0] for i in range(problem.size)]
+    log_z = [problem.logsum(i, problem.forbid(i, t[begin[i] : begin[i + 1]]))[0] for i in range(problem.size)]
     return float(objective.weights() @ log_z)

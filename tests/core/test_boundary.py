@@ -1,4 +1,4 @@
-"""State that belongs to a problem is refused with another one, even with one of the same data."""
+"""What crosses into the core is checked: state of another problem and numbers that would overflow are refused."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from margrave import MargraveError, _core
+from margrave import LatticeDecoder, MargraveError, _core
 from margrave.binding import bind
+from margrave.data import Lattice
 from margrave.examples import Examples
 from margrave.losses import Hinge, Log
 from margrave.maps import ChainMap
@@ -83,3 +84,28 @@ def test_levels_that_no_pass_has_are_refused(level: int) -> None:
     zeros = np.zeros(problem.dim)
     with pytest.raises(MargraveError, match="levels must be those of drift_levels"):
         _core.svrg_pass(problem, zeros.copy(), family, order(problem), levels, zeros, zeros, 0.1)
+
+
+@pytest.mark.parametrize("nodes", [2**63 - 1, 2**62, 2**31, -1, 0])
+def test_lattices_of_more_nodes_than_can_be_are_refused(nodes: int) -> None:
+    one = Lattice.of([(0, 1, "x", {"a": 1.0})])
+    with pytest.raises(MargraveError, match="nodes"):
+        LatticeDecoder.of_weights({"a": 1.0}).predict([Lattice(nodes, one.edges)])
+
+
+HUGE: dict[str, Callable[[int], Any]] = {
+    "Hypergraph": lambda n: _core.Hypergraph(n, *(np.zeros(k, t) for k, t in HYPERGRAPH)),
+    "Pairs": lambda n: _core.Pairs(n, 2),
+    "Pairs, labels": lambda n: _core.Pairs(2, n),
+    "own_rule": lambda n: _core.own_rule("a rule", n, 2),
+    "node_sets": lambda n: _core.node_sets(np.array([-1], np.int32), n, None, None, False),
+    "matrix_cost": lambda n: _core.matrix_cost(n, np.zeros(1)),
+}
+HYPERGRAPH = [(0, np.int32), (1, np.int64), (0, np.int32), (1, np.int64), (0, np.int32)]
+
+
+@pytest.mark.parametrize("name", HUGE)
+@pytest.mark.parametrize("n", [2**63 - 1, 2**62, 2**32, 2**31, -1, -(2**63)])
+def test_numbers_that_would_overflow_are_refused(name: str, n: int) -> None:
+    with pytest.raises(MargraveError, match="must be from"):
+        HUGE[name](n)
