@@ -1,6 +1,6 @@
 """Trains a conditional random field on the entities of the built-in corpus, and shows what it has learned.
 
-Prints test sentences with their entities, F1 by type of entity, the heaviest weights, and the certificate: how far the
+Prints test sentences with their entities, F1 by type of entity, the largest weights, and the certificate: how far the
 weights are from the optimum at most. Run it with `make demo`; it draws the learning curve in demo/learning-curve.png.
 """
 
@@ -125,7 +125,7 @@ def show_scores(console: Console, scores: SpanScores) -> None:
     heading(console, "Entities found in the test sentences")
     table = Table(box=box.SIMPLE_HEAD)
     table.add_column("type")
-    for name in ("gold", "predicted", "right", "precision", "recall", "F1"):
+    for name in ("gold", "predicted", "correct", "precision", "recall", "F1"):
         table.add_column(name, justify="right")
     for name, of in [*scores.by_label.items(), ("all", scores)]:
         ratios = (f"{100 * ratio:.1f}" for ratio in (of.precision, of.recall, of.f1))
@@ -136,8 +136,8 @@ def show_scores(console: Console, scores: SpanScores) -> None:
 
 
 def show_weights(console: Console, tagger: SequenceTagger) -> None:
-    """Prints the attributes that speak most for the beginning of each entity, and the heaviest pairs of tags."""
-    heading(console, "The heaviest weights")
+    """Prints the attributes that speak most for the beginning of each entity, and the largest pairs of tags."""
+    heading(console, "The largest weights")
     features = tagger.top_features(4)
     for kind in COLORS:
         names = "  ".join(f"{name} {weight:+.2f}" for name, weight in features[f"B-{kind}"])

@@ -31,19 +31,16 @@ class Extra:
 
 
 def declare(cls: Any) -> None:
-    """Give the methods of a class that take extras the signatures and docstrings that name them."""
-    for method in sorted({name for extra in cls.extras for name in extra.methods}):
+    """Give the methods of a class that can take extras signatures and docstrings with those that they take, if any."""
+    for method in sorted({*LEARNING, *PREDICTION, "score", *(name for extra in cls.extras for name in extra.methods)}):
         function = getattr(cls, method, None)
         plain = getattr(function, "without_extras", function)
-        if not isinstance(plain, FunctionType) or not _takes_any(plain):
+        if not isinstance(plain, FunctionType) or not plain.__code__.co_flags & inspect.CO_VARKEYWORDS:
             continue
         mine = [extra for extra in cls.extras if method in extra.methods]
+        if method not in vars(cls) and mine == getattr(function, "extras", None):
+            continue  # The base has the same.
         setattr(cls, method, _named(plain, mine))
-
-
-def _takes_any(function: FunctionType) -> bool:
-    kinds = [parameter.kind for parameter in inspect.signature(function).parameters.values()]
-    return inspect.Parameter.VAR_KEYWORD in kinds
 
 
 def _named(plain: FunctionType, extras: list[Extra]) -> Any:
@@ -57,7 +54,7 @@ def _named(plain: FunctionType, extras: list[Extra]) -> Any:
     parameters += [inspect.Parameter(each.name, inspect.Parameter.KEYWORD_ONLY, default=None) for each in extras]
     copied.__signature__ = signature.replace(parameters=parameters)
     copied.__doc__ = _described(inspect.cleandoc(plain.__doc__ or ""), extras)
-    copied.without_extras = plain
+    copied.without_extras, copied.extras = plain, extras
     return copied
 
 

@@ -21,7 +21,7 @@ from margrave.data.substitution import SubstitutionMatrix
 from margrave.errors import MargraveError
 from margrave.examples import Examples
 from margrave.features.sequences import LETTERS, EncodedSequence, Views
-from margrave.maps.base import FeatureMap, Ranked, Weights, heaviest
+from margrave.maps.base import FeatureMap, Ranked, Weights, largest
 
 
 @dataclass
@@ -213,7 +213,7 @@ class AlignmentMap(FeatureMap[AlignmentRows, _core.Structure]):
     def top(self, w: Weights, columns: Sequence[Any], n: int) -> dict[Any, Ranked]:
         """The weights with the largest absolute values."""
         names = self.names()
-        return {"alignment": heaviest(names if len(names) == len(w) else [*names, *names], w, n, by_size=True)}
+        return {"alignment": largest(names if len(names) == len(w) else [*names, *names], w, n, by_size=True)}
 
     def from_matrix(self, matrix: SubstitutionMatrix, dim: int) -> Weights:
         """The weights that give the scores of a matrix; all others are zero."""

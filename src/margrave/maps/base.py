@@ -80,7 +80,7 @@ class FeatureMap(Stored, Generic[Rows, Core], kind="feature map"):
         return other
 
 
-def heaviest(names: Sequence[Any], weights: Weights, n: int, *, by_size: bool = False) -> Ranked:
+def largest(names: Sequence[Any], weights: Weights, n: int, *, by_size: bool = False) -> Ranked:
     """The n features with the largest positive weights, or, with `by_size`, with the largest absolute weights."""
     order = np.argsort(-np.abs(weights) if by_size else -weights, kind="stable")[:n]
     return [(names[k], float(weights[k])) for k in order.tolist() if weights[k] != 0 and (by_size or weights[k] > 0)]

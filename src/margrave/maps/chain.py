@@ -15,7 +15,7 @@ from margrave.checks import flag, real
 from margrave.errors import MargraveError
 from margrave.examples import Examples
 from margrave.files.stored import vector
-from margrave.maps.base import FeatureMap, Ranked, Weights, heaviest
+from margrave.maps.base import FeatureMap, Ranked, Weights, largest
 from margrave.maps.mercer import Kernel
 from margrave.maps.table import FeatureTable, Transitions
 
@@ -167,7 +167,7 @@ class ChainMap(FeatureMap[ChainRows, _core.ChainStructure]):
         weights = w[self.tokens.size : self.tokens.size + self.gram_weights]
         kept = np.flatnonzero(self.gram_weight >= 0)
         named = [tuples[k] for k in kept[np.argsort(self.gram_weight[kept])].tolist()]
-        return heaviest(named, weights, n, by_size=True)
+        return largest(named, weights, n, by_size=True)
 
     def compact(self, w: Weights) -> tuple[Self, Weights]:
         """The features without anything that prediction does not need, such as support inputs without a coefficient."""

@@ -16,7 +16,7 @@ from margrave.checks import flag, whole
 from margrave.data.graphs import Graph
 from margrave.errors import MargraveError, unknown
 from margrave.examples import Examples
-from margrave.maps.base import FeatureMap, Ranked, Weights, heaviest
+from margrave.maps.base import FeatureMap, Ranked, Weights, largest
 from margrave.maps.rows import RowEncoder, with_intercept
 
 PAIRS = ("auto", "directed", "symmetric", "equal")
@@ -121,7 +121,7 @@ class GraphMap(FeatureMap[GraphRows, _core.FactorGraphStructure]):
         """The attributes of nodes with the largest weights for each label."""
         table = w[: self._attributes(self.nodes) * len(columns)].reshape(-1, len(columns))
         names = [*(["intercept"] if self.intercept else []), *self.nodes.names()]
-        return {label: heaviest(names, table[:, k], n) for k, label in enumerate(columns)}
+        return {label: largest(names, table[:, k], n) for k, label in enumerate(columns)}
 
     def top_pairs(self, w: Weights, columns: Sequence[Any], n: int) -> Ranked:
         """The attributes of edges and pairs of labels with the largest absolute weights."""
@@ -136,7 +136,7 @@ class GraphMap(FeatureMap[GraphRows, _core.FactorGraphStructure]):
             if which >= 0:
                 shown.setdefault(which, "equal" if self.pairs == "equal" else pair)
         both = [(name, shown[k]) for name in names for k in range(count)]
-        return heaviest(both, table.ravel(), n, by_size=True)
+        return largest(both, table.ravel(), n, by_size=True)
 
     def merge(self, other: Self) -> tuple[NDArray[np.int32] | None, NDArray[np.int32] | None]:
         """Add the other shard's names."""

@@ -15,7 +15,7 @@ from margrave import _core
 from margrave.checks import flag, whole
 from margrave.errors import MargraveError
 from margrave.examples import Examples
-from margrave.maps.base import FeatureMap, Ranked, Weights, heaviest
+from margrave.maps.base import FeatureMap, Ranked, Weights, largest
 from margrave.maps.rows import RowEncoder, with_intercept
 
 
@@ -85,7 +85,7 @@ class LabelGraphMap(FeatureMap[_core.Tokens, _core.FactorGraphStructure]):
     def top(self, w: Weights, columns: Sequence[Any], n: int) -> dict[Any, Ranked]:
         """The attributes with the largest weights for each label."""
         names = ["intercept", *self.encoder.names()]
-        return {label: heaviest(names, row, n) for label, row in zip(columns, self.tables(w)[0], strict=True)}
+        return {label: largest(names, row, n) for label, row in zip(columns, self.tables(w)[0], strict=True)}
 
     def merge(self, other: Self) -> NDArray[np.int32] | None:
         """Add the other shard's names."""

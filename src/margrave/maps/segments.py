@@ -19,7 +19,7 @@ from margrave.errors import MargraveError
 from margrave.examples import Examples
 from margrave.features.segments import SegmentTemplates
 from margrave.files.stored import vector
-from margrave.maps.base import FeatureMap, Ranked, Weights, heaviest
+from margrave.maps.base import FeatureMap, Ranked, Weights, largest
 from margrave.maps.chain import nonzero_grams
 from margrave.maps.mercer import Kernel
 from margrave.maps.rows import RowEncoder
@@ -191,7 +191,7 @@ class SegmentMap(FeatureMap[SegmentRows, _core.SemiMarkovStructure]):
         """The n pairs of labels with the largest absolute weights."""
         weights = w[self.tokens.size : self.tokens.size + self.pair_weights]
         kept = np.flatnonzero(self.pair_weight >= 0)
-        return heaviest([tuples[k] for k in kept.tolist()], weights, n, by_size=True)
+        return largest([tuples[k] for k in kept.tolist()], weights, n, by_size=True)
 
     def without_zeros(self, w: Weights) -> tuple[Self, Weights]:
         """The features without pairs and names whose weights are all zero; start and stop do not change."""

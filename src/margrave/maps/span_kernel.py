@@ -15,7 +15,7 @@ from margrave import _core
 from margrave.checks import whole
 from margrave.errors import MargraveError
 from margrave.examples import Examples
-from margrave.maps.base import FeatureMap, Ranked, Weights, heaviest
+from margrave.maps.base import FeatureMap, Ranked, Weights, largest
 from margrave.maps.mercer import Kernel
 
 _HASH_BITS = 20  # The inputs of a kernel have a list of rows for each of so many attributes.
@@ -98,7 +98,7 @@ class SpanKernel(FeatureMap[KernelRows, _core.ConstituentStructure]):
 
     def top(self, w: Weights, columns: Sequence[Any], n: int) -> dict[Any, Ranked]:
         """The rules with the largest absolute weights; a kernel has no weights of features."""
-        return {"rule": heaviest(self.rules, w[self.kernel.size :], n, by_size=True)}
+        return {"rule": largest(self.rules, w[self.kernel.size :], n, by_size=True)}
 
     def compact(self, w: Weights) -> tuple[Self, Weights]:
         """The features and weights without the support spans whose coefficients are all zero."""

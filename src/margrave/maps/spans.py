@@ -11,7 +11,7 @@ from margrave import _core
 from margrave.checks import whole
 from margrave.errors import MargraveError
 from margrave.examples import Examples
-from margrave.maps.base import FeatureMap, Ranked, Weights, heaviest
+from margrave.maps.base import FeatureMap, Ranked, Weights, largest
 
 
 class SpanRows(NamedTuple):
@@ -83,7 +83,7 @@ class SpanMap(FeatureMap[SpanRows, _core.ConstituentStructure]):
 
     def top(self, w: Weights, columns: Sequence[Any], n: int) -> dict[Any, Ranked]:
         """The rules with the largest absolute weights; hashed attributes have no names."""
-        return {"rule": heaviest(self.rules, w[: len(self.rules)], n, by_size=True)}
+        return {"rule": largest(self.rules, w[: len(self.rules)], n, by_size=True)}
 
     def state(self) -> dict[str, Any]:
         """Whether they are learned."""

@@ -11,7 +11,7 @@ from margrave import _core
 from margrave.checks import whole
 from margrave.errors import MargraveError
 from margrave.examples import Examples
-from margrave.maps.base import FeatureMap, Ranked, Weights, heaviest
+from margrave.maps.base import FeatureMap, Ranked, Weights, largest
 from margrave.maps.rows import RowEncoder
 
 
@@ -66,7 +66,7 @@ class SparseMap(FeatureMap[_core.Tokens, _core.Structure]):
 
     def top(self, w: Weights, columns: Sequence[Any], n: int) -> dict[Any, Ranked]:
         """The attributes with the largest absolute weights, for all parts together."""
-        return {self.unit: heaviest(self.encoder.names(), w, n, by_size=True)}
+        return {self.unit: largest(self.encoder.names(), w, n, by_size=True)}
 
     def without_zeros(self, w: Weights) -> tuple[Self, Weights]:
         """The features without the names whose weight is zero."""

@@ -16,7 +16,7 @@ from margrave.checks import whole
 from margrave.errors import MargraveError, unknown
 from margrave.examples import Examples
 from margrave.files.stored import vector
-from margrave.maps.base import FeatureMap, Ranked, Weights, heaviest
+from margrave.maps.base import FeatureMap, Ranked, Weights, largest
 from margrave.maps.rows import RowEncoder
 
 PAIRS = ("observed", "all")
@@ -153,13 +153,13 @@ class FeatureTable(FeatureMap[_core.Tokens, _core.Structure]):
         names = self.encoder.names()
         if not self.weighted.packed:
             by_column = w[: self.size].reshape(-1, self.weighted.labels).T
-            return {column: heaviest(names, by_column[k], n) for k, column in enumerate(columns)}
+            return {column: largest(names, by_column[k], n) for k, column in enumerate(columns)}
         begin, column_of = self.weighted.arrays()
         attribute = np.repeat(np.arange(len(begin) - 1), np.diff(begin))
         found: dict[Any, Ranked] = {}
         for k, column in enumerate(columns):
             mine = np.flatnonzero(column_of == k)
-            ranked = heaviest(attribute[mine].tolist(), w[mine], n)
+            ranked = largest(attribute[mine].tolist(), w[mine], n)
             found[column] = [(names[number], weight) for number, weight in ranked]
         return found
 

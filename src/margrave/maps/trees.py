@@ -11,7 +11,7 @@ from margrave.checks import whole
 from margrave.errors import MargraveError
 from margrave.examples import Examples
 from margrave.files.stored import vector
-from margrave.maps.base import FeatureMap, Ranked, Weights, heaviest
+from margrave.maps.base import FeatureMap, Ranked, Weights, largest
 
 
 @dataclass
@@ -73,7 +73,7 @@ class TreeMap(FeatureMap[_core.TreeAttributes, _core.TreeStructure]):
         """The attributes with the largest absolute weights, for all parts together."""
         if self.table is None:
             raise MargraveError("hashed features do not store names.")
-        return {"arc": heaviest(self.table.names(), w, n, by_size=True)}
+        return {"arc": largest(self.table.names(), w, n, by_size=True)}
 
     def without_zeros(self, w: Weights) -> tuple[Self, Weights]:
         """The features without the attributes whose weight is zero."""
