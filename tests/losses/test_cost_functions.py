@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 from margrave import Hinge, LinearClassifier, MargraveError, SequenceTagger
 from margrave.learners import CuttingPlane, Learner, OneSlack
+from margrave.losses.costs import CostFunction
 from tests.registry import BUILT_IN_LEARNERS
 
 RNG = np.random.default_rng(0)
@@ -30,6 +31,20 @@ def test_a_function_that_counts_is_the_hamming_cost(learner: Learner, rescale: s
     )
     assert ours.certificate_.primal == pytest.approx(known.certificate_.primal, rel=1e-6)
     assert_allclose(ours.coef_, known.coef_, atol=1e-3)
+
+
+@pytest.mark.parametrize("learner", ["cutting-plane", "one-slack"])
+def test_a_cost_object_is_its_function(learner: str) -> None:
+    def doubled(gold: list[str], other: list[str]) -> float:
+        return 2 * wrong(gold, other)
+
+    models = [
+        SequenceTagger(Hinge(cost), C=0.3, learner=learner, tol=1e-6).fit(X, Y)
+        for cost in (doubled, CostFunction(doubled), "hamming")
+    ]
+    plain, as_object, hamming = (model.certificate_.primal for model in models)
+    assert as_object == plain > 1.1 * hamming
+    assert_array_equal(models[0].coef_, models[1].coef_)
 
 
 def test_a_function_of_classes_is_a_matrix() -> None:

@@ -17,6 +17,7 @@ from margrave.errors import MargraveError, Message, setting
 from margrave.learners.checkpoint import Checkpoint
 from margrave.learners.checks import check_settings, example_weights
 from margrave.losses import LossFamily
+from margrave.losses.costs import CostFunction
 from margrave.memory import check_memory
 from margrave.threads import available_threads
 
@@ -154,9 +155,9 @@ class Objective:
     def rescaling(self) -> tuple[str, int, str | Callable[[int, NDArray[np.int32]], float]]:
         """The core's form of the hinge loss: re-scaling, slack, and the cost or a function of an example's parts."""
         loss, problem = self.loss, self.problem
-        if not callable(loss.cost):
+        if not isinstance(loss.costs, CostFunction):
             return loss.rescale, loss.slack, loss.cost_kind
-        cost = loss.cost
+        cost = loss.costs.function
         gold: dict[int, Any] = {}  # The gold output of an example is decoded only once.
 
         def cost_of(i: int, parts: NDArray[np.int32]) -> float:
