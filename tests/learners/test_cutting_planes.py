@@ -5,6 +5,7 @@ import re
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from margrave import Hinge, LossFamily, MargraveError, _core
+from margrave import DependencyParser, Hinge, LinearClassifier, LossFamily, MargraveError, SequenceTagger, _core
 from margrave.datasets import load_town
 from margrave.learners import BCFW, EG, LEARNERS, CuttingPlane, Learner, Objective, OneSlack, Solution
 from margrave.maps import FeatureTable
@@ -980,3 +981,26 @@ def test_inner_products_that_do_not_fit_into_memory_are_computed_again() -> None
         for solution in found[1:]:
             assert_array_equal(solution.w, found[0].w)
             assert [record.dual for record in solution.history] == [record.dual for record in found[0].history]
+
+
+@pytest.mark.parametrize("gamma", [0.03, 0.1, 0.5, 3.0, 30.0])
+@pytest.mark.parametrize("learner", [CuttingPlane("a"), CuttingPlane("b"), OneSlack()], ids=["a", "b", "one-slack"])
+@pytest.mark.parametrize("kind", ["chain", "classes", "trees"])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_costs_are_multiplied_by_gamma(kind: str, learner: Any, gamma: float) -> None:
+    """The same optimum as that of a learner that knows the whole family."""
+    rng = np.random.default_rng(0)
+    words = [[[f"w{rng.integers(5)}", f"v{rng.integers(4)}"] for _ in range(n)] for n in (3, 5, 2, 4, 6, 1)]
+    tags = [[str(rng.choice(list("abc"))) for _ in x] for x in words]
+    rows = [[tuple(token) for token in x] for x in words]
+    estimators: dict[str, tuple[Any, Any, Any]] = {
+        "chain": (SequenceTagger, words, tags),
+        "classes": (LinearClassifier, rng.normal(size=(20, 4)), rng.integers(0, 4, 20)),
+        "trees": (DependencyParser, rows, [list(range(len(x))) for x in rows]),
+    }
+    make, X, Y = estimators[kind]
+    settings: dict[str, Any] = {"C": 0.7, "tol": 1e-5, "max_iter": 3000}
+    known = make(LossFamily(inf, gamma), learner="bcfw", **settings).fit(X, Y).certificate_
+    found = make(LossFamily(inf, gamma), learner=learner, **settings).fit(X, Y).certificate_
+    assert found.primal == pytest.approx(known.primal, rel=1e-3)
+    assert found.dual == pytest.approx(known.dual, rel=1e-3)

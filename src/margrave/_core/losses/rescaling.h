@@ -26,6 +26,7 @@ struct Rescaling {
   int slack;      // 0: none, a hard margin; 1: linear; 2: quadratic
   CostKind cost;
   CostFunction function = nullptr;  // of kFunction
+  double gamma = 1;                 // of the loss: what costs are multiplied by
 
   bool zero_one() const { return slack == 0 || cost == CostKind::kZeroOne; }
   double root(double cost_of_y) const { return slack == 2 ? std::sqrt(cost_of_y) : cost_of_y; }
@@ -36,7 +37,7 @@ struct Rescaling {
 // The output that violates its constraint most; the gold one, with H = 0, where none does.
 struct Violation {
   double value = 0;  // H
-  double cost = 0;
+  double cost = 0;   // times gamma
   Output y;
   bool found = false;  // y violates its constraint, and is not the gold output
   bool exact = true;
@@ -46,7 +47,8 @@ struct Violation {
 namespace rescaling {
 
 // Takes the output if it violates more than the best so far; `gold` itself does not, whatever rounding makes of it.
-inline void offer(const Rescaling& rule, double cost, double m, const Output& y, const Output& gold, Violation& best) {
+inline void offer(const Rescaling& rule, double plain, double m, const Output& y, const Output& gold, Violation& best) {
+  const double cost = rule.gamma * plain;
   const double value = rule.violation(cost, m);
   if (value > best.value && !same_parts(y, gold)) {
     best.value = value;
@@ -93,13 +95,13 @@ inline void second_best(const Problem& problem, int64_t i, const Rescaling& rule
 inline void by_argmax(const Problem& problem, int64_t i, const Rescaling& rule, const double* w, Worker& worker,
                       Violation& best) {
   Question question;
-  question.gamma = 1;
+  question.gamma = rule.gamma;
   const Answer& answer = worker.answer;
   problem.infer(i, w, question, worker.theta.data(), nullptr, worker.answer, worker.scratch);
   const double* theta = worker.theta.data();
-  const double top = answer.value + answer.c0;
+  const double top = answer.value + rule.gamma * answer.c0;
   const double of_y = score_of(theta, answer.y);
-  offer(rule, top - of_y, score_of(theta, worker.gold) - of_y, answer.y, worker.gold, best);
+  offer(rule, (top - of_y) / rule.gamma, score_of(theta, worker.gold) - of_y, answer.y, worker.gold, best);
 }
 
 // A problem that knows the answer itself.
@@ -107,7 +109,7 @@ inline void by_problem(const Problem& problem, int64_t i, const Rescaling& rule,
                        Violation& best) {
   Question question;
   question.kind = Question::Kind::kMostViolated;
-  question.gamma = 1;
+  question.gamma = rule.gamma;
   question.of_slack = rule.of_slack;
   question.slack = rule.slack;
   const Answer& answer = worker.answer;

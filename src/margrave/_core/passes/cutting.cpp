@@ -32,6 +32,12 @@ Rescaling rescaling_named(const std::string& rescale, int slack, const nb::objec
   return {of_slack, slack, kind};
 }
 
+// The gamma of costs. Without costs there is nothing to violate.
+double checked_gamma(const LossFamily& family) {
+  if (!(family.gamma > 0)) throw InputError("constraints need costs: gamma must be positive.");
+  return family.gamma;
+}
+
 struct JointSolution {
   std::vector<double> a;
   JointQP::Outcome outcome{false, 0, 0};
@@ -76,10 +82,11 @@ struct Cuts {
     for (const CutBlock& block : blocks) n += static_cast<int64_t>(block.cuts.size());
     return n;
   }
-  Cutting on(const Problem& p, const Rescaling& rule, const LossFamily& family, double* w) {
+  Cutting on(const Problem& p, Rescaling rule, const LossFamily& family, double* w) {
     owner.check(p, "this set of constraints");
     expect_gold(p);
     family.check(p);
+    rule.gamma = checked_gamma(family);
     return {p, rule, family, w, blocks, memory};
   }
 };
@@ -321,7 +328,8 @@ static void bind(nb::module_& m) {
         expect_size(w, p.dim(), "w");
         expect_gold(p);
         cache.check(p);
-        const Rescaling rule = rescaling_named(rescale, 1, cost);
+        Rescaling rule = rescaling_named(rescale, 1, cost);
+        rule.gamma = checked_gamma(family);
         OneCut cut;
         {
           const nb::gil_scoped_release release;
