@@ -4,20 +4,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Self
 
-import numpy as np
-
-from margrave.checks import real
 from margrave.errors import MargraveError
 from margrave.estimators.base import StructuredEstimator
-from margrave.estimators.model import Origin
 from margrave.estimators.models.lattice_decoder import LatticeModel
 from margrave.examples import Examples
 from margrave.features.base import Features
 from margrave.features.lattices import EdgeFeatures
-from margrave.learners import Record
 from margrave.losses import LossFamily
 from margrave.maps import SparseMap, table_named
-from margrave.structures.base import NoOutputs
 from margrave.structures.lattice_paths import without_good_path
 
 
@@ -64,18 +58,9 @@ class LatticeDecoder(LatticeModel, StructuredEstimator):
         >>> LatticeDecoder.of_weights({"x": 0.5, "y": 1.0}).predict([lattice])
         ['b c']
         """
-        if not isinstance(weights, Mapping) or not all(isinstance(name, str) for name in weights):
-            raise MargraveError("weights must be a dictionary from names to numbers.")
-        w = np.array(
-            [real(f"the weight of {name!r}", value, "be finite", np.isfinite) for name, value in weights.items()]
-        )
         model = cls()
-        feature_map = SparseMap(unit="edge")
-        feature_map.encode(Examples([[list(weights)]]), grow=True)
-        at_zero = Record(0.0, 0.0, 0.5 * float(w @ w))
-        model._set_origin(Origin("given weights", converged=False, certificate=at_zero))
+        model._set_given_weights(weights, "edge", EdgeFeatures())
         model.n_skipped_ = 0
-        model._set_model(NoOutputs(), feature_map, EdgeFeatures(), w)
         return model
 
     def _n_starts(self, loss: LossFamily) -> int:

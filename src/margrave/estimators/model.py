@@ -29,9 +29,10 @@ from margrave.learners.record import Record
 from margrave.losses import Cost, LossFamily, loss_named
 from margrave.maps.base import FeatureMap, Ranked
 from margrave.maps.mercer import Kernel
+from margrave.maps.sparse import SparseMap
 from margrave.maps.table import FeatureTable
 from margrave.options import check_options
-from margrave.structures.base import Outputs, Structure
+from margrave.structures.base import NoOutputs, Outputs, Structure
 from margrave.threads import available_threads
 
 Weights = NDArray[np.float64]
@@ -154,6 +155,19 @@ class StructuredModel(SavedModel, saved_as=""):
         if isinstance(table, Kernel):
             self.n_support_ = table.n_support
         self._set_weights(w)
+
+    def _set_given_weights(self, weights: Mapping[str, float], unit: str, features: Features | None) -> None:
+        """Become a model with one weight per name; `unit` is the word for what has features."""
+        if not isinstance(weights, Mapping) or not all(isinstance(name, str) for name in weights):
+            raise MargraveError("weights must be a dictionary from names to numbers.")
+        w = np.array(
+            [real(f"the weight of {name!r}", value, "be finite", np.isfinite) for name, value in weights.items()]
+        )
+        feature_map = SparseMap(unit=unit)
+        feature_map.encode(Examples([[list(weights)]]), grow=True)
+        at_zero = Record(0.0, 0.0, 0.5 * float(w @ w))
+        self._set_origin(Origin("given weights", converged=False, certificate=at_zero))
+        self._set_model(NoOutputs(), feature_map, features, w)
 
     def _weights(self) -> Weights:
         return self.coef_

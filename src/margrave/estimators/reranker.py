@@ -7,13 +7,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from margrave.checks import real
 from margrave.errors import MargraveError, Message, setting, the_first
 from margrave.estimators.base import StructuredEstimator, Training
-from margrave.estimators.model import Origin
 from margrave.estimators.models.reranker import RerankingModel, count
 from margrave.examples import Examples
-from margrave.learners import Record
 from margrave.losses import Cost, LossFamily
 from margrave.losses.costs import GivenCosts
 from margrave.maps import SparseMap, table_named
@@ -54,18 +51,9 @@ class Reranker(RerankingModel, StructuredEstimator):
         >>> Reranker.of_weights({"lm": 0.5, "tm": 1.0}).predict([[{"lm": 3.0}, {"tm": 2.0}]])
         array([1])
         """
-        if not isinstance(weights, Mapping) or not all(isinstance(name, str) for name in weights):
-            raise MargraveError("weights must be a dictionary from names to numbers.")
-        w = np.array(
-            [real(f"the weight of {name!r}", value, "be finite", np.isfinite) for name, value in weights.items()]
-        )
         model = cls()
-        feature_map = SparseMap(unit="candidate")
-        feature_map.encode(Examples([[list(weights)]]), grow=True)
-        at_zero = Record(0.0, 0.0, 0.5 * float(w @ w))
-        model._set_origin(Origin("given weights", converged=False, certificate=at_zero))
+        model._set_given_weights(weights, "candidate", None)
         model.n_skipped_ = 0
-        model._set_model(NoOutputs(), feature_map, None, w)
         return model
 
     def _check_parameters(self) -> LossFamily:
