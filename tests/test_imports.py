@@ -44,6 +44,17 @@ def test_an_estimator_imports_no_command_line() -> None:
     assert not loaded & {"rich", "typer", "matplotlib", "pandas", "margrave.cli"}
 
 
+def test_training_a_tagger_imports_neither_scikit_learn_nor_scipy(tmp_path: Path) -> None:
+    (tmp_path / "train").write_text("a A\nb B\n\nb B\na A\n")
+    command = ["margrave", "train", str(tmp_path / "train"), "-o", str(tmp_path / "model")]
+    loaded = modules_after(
+        f"sys.argv = {command!r}\nfrom margrave.cli import main\n"
+        "try: main()\nexcept SystemExit as end: assert not end.code"
+    )
+    assert "margrave.estimators.sequence_tagger" in loaded
+    assert not loaded & {"sklearn", "scipy"}
+
+
 @pytest.mark.parametrize("entry", ENTRIES.values(), ids=ENTRIES)
 def test_a_loaded_model_predicts_without_scikit_learn_and_scipy(entry: Entry, tmp_path: Path) -> None:
     entry.make().fit(entry.X, entry.y).save(tmp_path / "model")

@@ -517,7 +517,7 @@ def test_parameters_are_got_set_and_cloned() -> None:
         assert (twin.loss.beta, twin.loss.gamma, twin.loss.cost) == (model.loss.beta, model.loss.gamma, {"a": 2.0})
         assert make().set_params(**settings).get_params() == params
         assert model.set_params(C=2.0) is model
-        with pytest.raises(ValueError, match="Invalid parameter 'c'"):
+        with pytest.raises(ValueError, match=r"unknown .* parameter 'c'"):
             model.set_params(c=1.0)
 
 

@@ -56,15 +56,13 @@ class Tagger:
 
     def _predicted(self, table: Any, gold: list[list[str]], folds: int) -> list[list[str]]:
         """The tags of each part by a tagger that was trained on the others."""
-        from sklearn.base import clone
-
         X, every = table.without_column(len(self.columns)), range(len(gold))
         blank = self.model.estimator()
         tags: list[list[str]] = []
         # Parts are contiguous, since neighboring sentences often come from one text and share their names.
         for first, last in pairwise(len(X) * k // folds for k in range(folds + 1)):
             others = [*every[:first], *every[last:]]
-            model = clone(blank).fit(X.some(others), [gold[i] for i in others])
+            model = blank.unfitted().fit(X.some(others), [gold[i] for i in others])
             if model.ended_ == "interrupted":
                 raise KeyboardInterrupt
             tags += model.predict(X.slice(first, last))

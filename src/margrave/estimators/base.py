@@ -15,8 +15,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 
 from margrave.binding import BoundProblem
 from margrave.checks import real
@@ -241,7 +239,7 @@ class StructuredEstimator(Estimator, StructuredModel, saved_as=""):
 
     def _at(self, C: float) -> Any:
         """An unfitted estimator with this C."""
-        return clone(self).set_params(C=C)
+        return self.unfitted().set_params(C=C)
 
     def _settings(self, examples: Examples) -> LossFamily:
         """The loss for these examples; wrong parameters are an error before any data are read."""
@@ -327,6 +325,8 @@ class StructuredEstimator(Estimator, StructuredModel, saved_as=""):
             Origin(solution.reason, solution.ended, solution.converged, solution.certificate, tuple(solution.history))
         )
         if "tol" in learner.offers and not solution.converged and solution.ended is not Ended.INTERRUPTED:
+            from sklearn.exceptions import ConvergenceWarning  # slow to import
+
             warnings.warn(
                 f"stopped after {self.n_iter_} iterations ({solution.reason}) with a relative gap of "
                 f"{solution.certificate.relative_gap:.2g} > tol {float(self.tol):g}.",

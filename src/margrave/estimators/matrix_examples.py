@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from margrave.estimators.base import StructuredEstimator, Training
@@ -15,8 +16,8 @@ from margrave.examples import Examples
 _OF_COLUMNS = ("n_features_in_", "feature_names_in_")
 
 
-class RowEstimator(RowModel, StructuredEstimator, saved_as=""):
-    """The base of estimators of rows."""
+class RowEstimator(RowModel, StructuredEstimator, BaseEstimator, saved_as=""):  # type: ignore[misc]
+    """The base of estimators of rows. They take scikit-learn's matrices, and derive from its base to pass its checks."""
 
     def _prepared(self, examples: Examples) -> tuple[Examples, dict[str, Any]]:
         if self.features is not None or has_names(examples.X):

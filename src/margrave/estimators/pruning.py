@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 
 from margrave.examples import some
 from margrave.learners import Ended
@@ -43,7 +42,7 @@ def cross_pruned(blank: P, X: Any, Y: Any, folds: int, left: Callable[[P, Any], 
 
 def _fitted(blank: Any, X: Any, Y: Any) -> Any:
     """A pruner whose training was not stopped by Ctrl-C, which is meant for the whole training."""
-    model = clone(blank).fit(X, Y)
+    model = blank.unfitted().fit(X, Y)
     if model.ended_ is Ended.INTERRUPTED:
         raise KeyboardInterrupt
     return model
