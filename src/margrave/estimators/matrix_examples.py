@@ -17,7 +17,7 @@ _OF_COLUMNS = ("n_features_in_", "feature_names_in_")
 
 
 class RowEstimator(RowModel, StructuredEstimator, BaseEstimator, saved_as=""):  # type: ignore[misc]
-    """The base of estimators of rows. They take scikit-learn's matrices, and derive from its base to pass its checks."""
+    """The base of estimators of rows. They take scikit-learn's matrices, and derive from its base, too."""
 
     def _prepared(self, examples: Examples) -> tuple[Examples, dict[str, Any]]:
         if self.features is not None or has_names(examples.X):
