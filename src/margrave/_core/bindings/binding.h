@@ -73,7 +73,7 @@ inline void check_signals() {
 }
 
 inline void expect_gold(const Problem& p) {
-  if (!p.has_gold()) throw InputError("this problem was bound without gold outputs, and learning needs them.");
+  if (!p.traits().has_gold) throw InputError("this problem was bound without gold outputs, and learning needs them.");
 }
 
 inline int checked_threads(int threads) {

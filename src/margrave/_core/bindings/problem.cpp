@@ -38,35 +38,12 @@ void merge_equal(Row& row) {
 struct PythonProblem final : Problem {
   NB_TRAMPOLINE(Problem);
 
-  // What a property of that name says, or else the operations that the class in Python has.
-  unsigned offers() const override {
+  // Each from an attribute or a property of the class in Python that has its name.
+  Traits traits() const override {
     const nb::gil_scoped_acquire gil;
-    unsigned flags = 0;
-    if (overrides("offers")) {
-      for (const std::string& name :
-           result<std::vector<std::string>>(nb_trampoline.base().attr("offers"), "offers must be a list of words")) {
-        const auto* known =
-            std::find_if(std::begin(kOffers), std::end(kOffers), [&](const auto& each) { return each.first == name; });
-        if (known == std::end(kOffers)) throw InputError("offers has the unknown word '" + name + "'.");
-        flags |= known->second;
-      }
-      return flags;
-    }
-    for (const auto& [name, flag] : kOffers)
-      if (flag != kUntied && flag != kMostViolated && overrides(name)) flags |= flag;
-    return flags;
-  }
-  // From an attribute or a property of the class in Python, or set on the object.
-  bool exact() const override {
-    const nb::gil_scoped_acquire gil;
-    if (!overrides("exact")) return exact_;
-    return result<bool>(nb_trampoline.base().attr("exact"), "exact must be True or False");
+    return {offers(), is("exact", exact_), overrides("gold"), false, is("euclidean", true), is("any_scores", true)};
   }
   void set_exact(bool exact) { exact_ = exact; }
-  bool has_gold() const override {
-    const nb::gil_scoped_acquire gil;
-    return overrides("gold");
-  }
   // Asked once for each example: what there is room for must not change.
   int64_t parts(int64_t i) const override {
     const nb::gil_scoped_acquire gil;
@@ -99,7 +76,7 @@ struct PythonProblem final : Problem {
     answer.ranking = nullptr;
     answer.has_mixture = question.kind == Question::Kind::kLogsum;
     if (answer.has_mixture) {
-      if (!euclidean()) throw InputError("expected features need the Euclidean inner product of weights.");
+      if (!is("euclidean", true)) throw InputError("expected features need the Euclidean inner product of weights.");
       const auto [value, index, features] = result<std::tuple<double, nb::object, nb::object>>(
           found, "the answer of infer to 'logsum' must be a number, indices and values");
       answer.value = value;
@@ -135,8 +112,6 @@ struct PythonProblem final : Problem {
     nb_trampoline.base().attr("scatter")(i, copy_array(mu, parts(i)), c, copy);
     copy_result(copy, dim(), "g", g);
   }
-  bool euclidean() const override { return true_unless_overridden("euclidean"); }
-  bool any_scores() const override { return true_unless_overridden("any_scores"); }
   // An inner product of its own is asked for what it makes of the step; the Euclidean one follows from the row.
   double move(int64_t i, const double* v, double c, double* w) const override {
     const nb::gil_scoped_acquire gil;
@@ -240,10 +215,26 @@ struct PythonProblem final : Problem {
   bool overrides(const char* name) const {
     return !nb_trampoline.base().type().attr(name).is(nb::type<Problem>().attr(name));
   }
-  bool true_unless_overridden(const char* name) const {
-    const nb::gil_scoped_acquire gil;
-    return !overrides(name) ||
-           result<bool>(nb_trampoline.base().attr(name), (std::string(name) + " must be True or False").c_str());
+  // Without a property of that name, the operations that the class in Python has.
+  unsigned offers() const {
+    unsigned flags = 0;
+    if (overrides("offers")) {
+      for (const std::string& name :
+           result<std::vector<std::string>>(nb_trampoline.base().attr("offers"), "offers must be a list of words")) {
+        const auto* known =
+            std::find_if(std::begin(kOffers), std::end(kOffers), [&](const auto& each) { return each.first == name; });
+        if (known == std::end(kOffers)) throw InputError("offers has the unknown word '" + name + "'.");
+        flags |= known->second;
+      }
+      return flags;
+    }
+    for (const auto& [name, flag] : kOffers)
+      if (flag != kUntied && flag != kMostViolated && overrides(name)) flags |= flag;
+    return flags;
+  }
+  bool is(const char* name, bool by_default) const {
+    if (!overrides(name)) return by_default;
+    return result<bool>(nb_trampoline.base().attr(name), (std::string(name) + " must be True or False").c_str());
   }
   // Without this check a call would come back here without end.
   template <typename... Args>
@@ -362,20 +353,26 @@ static void bind(nb::module_& m) {
       .def_prop_ro("size", &Problem::size, "The number of examples.")
       .def_prop_ro("dim", &Problem::dim, "The number of weights.")
       .def_prop_ro(
-          "offers", [](const Problem& p) { return offered(p.offers()); }, "What it can do beyond scoring.")
+          "offers", [](const Problem& p) { return offered(p.traits().offers); }, "What it can do beyond scoring.")
       .def_prop_rw(
-          "exact", &Problem::exact,
+          "exact", [](const Problem& p) { return p.traits().exact; },
           [](Problem& p, bool exact) {
             auto* written_in_python = dynamic_cast<PythonProblem*>(&p);
             if (!written_in_python) throw InputError("whether inference is exact follows from the structure.");
             written_in_python->set_exact(exact);
           },
           "Whether inference is exact. A problem written in Python may say that its own is not.")
-      .def_prop_ro("zero_one_is_of_parts", &Problem::zero_one_is_of_parts, "Whether every output is a single part.")
-      .def_prop_ro("has_gold", &Problem::has_gold, "Whether gold outputs are known.")
-      .def_prop_ro("euclidean", &Problem::euclidean, "Whether the inner product of weights is the Euclidean one.")
-      .def_prop_ro("any_scores", &Problem::any_scores,
-                   "Whether inference takes any scores of parts, and not only those that weights give.")
+      .def_prop_ro(
+          "zero_one_is_of_parts", [](const Problem& p) { return p.traits().zero_one_is_of_parts; },
+          "Whether every output is a single part.")
+      .def_prop_ro(
+          "has_gold", [](const Problem& p) { return p.traits().has_gold; }, "Whether gold outputs are known.")
+      .def_prop_ro(
+          "euclidean", [](const Problem& p) { return p.traits().euclidean; },
+          "Whether the inner product of weights is the Euclidean one.")
+      .def_prop_ro(
+          "any_scores", [](const Problem& p) { return p.traits().any_scores; },
+          "Whether inference takes any scores of parts, and not only those that weights give.")
       .def(
           "parts", [](const Problem& p, int64_t i) { return p.check_example(i), p.parts(i); }, "i"_a,
           "The number of parts of example i.")
@@ -457,7 +454,7 @@ static void bind(nb::module_& m) {
           "weighted_parts",
           [](const Problem& p, int64_t i) {
             p.check_example(i);
-            const Offered<Weighted> some = p.weighted();
+            const Offered<Weighted> some = p.interfaces().weighted;
             const WeightedParts weighted =
                 some ? some.of->weighted_parts(some.first + i) : WeightedParts::all(p.parts(i));
             std::vector<int32_t> parts(static_cast<size_t>(weighted.size()));
@@ -625,7 +622,7 @@ static void bind(nb::module_& m) {
       .def_prop_ro(
           "offers",
           [](const DividedProblem& p) {
-            std::vector<std::string> words = offered(p.offers());
+            std::vector<std::string> words = offered(p.traits().offers);
             words.emplace_back("good");
             return words;
           },

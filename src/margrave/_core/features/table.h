@@ -199,7 +199,7 @@ class AttributeSums {
 };
 
 // Weights: [pairs of tokens][gram weights][start][stop][pairs of transitions].
-class Table final : public Features, private WeightedMap {
+class Table final : public Features, private WeightedMap, private SharedMap {
  public:
   Table(std::shared_ptr<const Tokens> tokens, std::shared_ptr<const Pairs> pairs, GramWeights grams,
         std::shared_ptr<const Tokens> edges, std::shared_ptr<const Pairs> edge_pairs)
@@ -282,7 +282,8 @@ class Table final : public Features, private WeightedMap {
   }
 
   // Tied grams are shared by all examples.
-  int64_t shared() const override { return grams_.tied ? gram_parts() : 0; }
+  const SharedMap* shared() const override { return grams_.tied ? this : nullptr; }
+  int64_t shared_count() const override { return gram_parts(); }
   std::vector<int64_t> used() const override {
     std::vector<int64_t> parts;
     for (const auto& [part, weight] : kept_) parts.push_back(part);

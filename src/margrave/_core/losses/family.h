@@ -43,7 +43,9 @@ struct LossFamily {
   double weight(int64_t i) const { return C * factor(i); }
 
   // Whether the zero-one cost has to be handled outside the parts: for a single part an output it is the cost of parts.
-  bool beyond_parts(const Problem& problem) const { return zero_one && gamma > 0 && !problem.zero_one_is_of_parts(); }
+  bool beyond_parts(const Problem& problem) const {
+    return zero_one && gamma > 0 && !problem.traits().zero_one_is_of_parts;
+  }
 
   // The cost as delta and c0; of the zero-one cost only where it is one of parts.
   double cost(const Problem& problem, int64_t i, double* delta) const {
@@ -64,7 +66,7 @@ struct LossFamily {
     } else if (beyond) {
       question.kind = Question::Kind::kKbest;
       question.k = 2;
-    } else if (gamma > 0 && (problem.offers() & kRelaxedArgmax)) {
+    } else if (gamma > 0 && (problem.traits().offers & kRelaxedArgmax)) {
       question.kind = Question::Kind::kRelaxed;
     }
     return question;
@@ -187,7 +189,7 @@ inline double logsum_zero_one(double log_z, double beta, double gamma, double go
 // The expected cost where it plays no part in the loss.
 inline double cost_without_margin(const Problem& problem, int64_t i, const LossFamily& family, const double* mu,
                                   double log_share, Worker& worker) {
-  if (family.zero_one && !problem.zero_one_is_of_parts()) {
+  if (family.zero_one && !problem.traits().zero_one_is_of_parts) {
     if (family.beta < kInfinity) return -std::expm1(log_share);
     return same_parts(worker.answer.y, worker.gold) ? 0 : 1;
   }

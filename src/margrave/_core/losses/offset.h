@@ -35,7 +35,11 @@ class OffsetProblem final : public ForwardingProblem {
   // The costs below are not only of an example's own parts.
   std::unique_ptr<const LockStep> lock_step(const double*, double, int64_t) const override { return nullptr; }
   // The costs below are not what the other problem counts.
-  Offered<Counted> counted() const override { return {}; }
+  Interfaces interfaces() const override {
+    Interfaces offered = ForwardingProblem::interfaces();
+    offered.counted = {};
+    return offered;
+  }
   double cost(int64_t i, double* delta) const override {
     const auto n = static_cast<size_t>(parts(i));
     std::vector<double> theta(n);

@@ -127,8 +127,8 @@ inline void by_problem(const Problem& problem, int64_t i, const Rescaling& rule,
 // at most 1, H <= 1 - m whatever is re-scaled, so that only outputs with m < 1 - H(y*) can violate more than the best
 // output y* by score. H rises with the F1 cost, which rises with wrong items and falls with right ones: an output is
 // not needed if another scores as much, with no more right items and no fewer wrong ones.
-inline void by_cost(const Problem& problem, int64_t i, const Rescaling& rule, const double* theta, double gold_score,
-                    Worker& worker, Violation& best) {
+inline void by_cost(const Problem& problem, const Offered<Counted>& counted, int64_t i, const Rescaling& rule,
+                    const double* theta, double gold_score, Worker& worker, Violation& best) {
   const int64_t n = problem.parts(i);
   double* code = worker.scratch.take(n);
   double c0 = 0;
@@ -136,7 +136,6 @@ inline void by_cost(const Problem& problem, int64_t i, const Rescaling& rule, co
   bool of_parts = false;
   if (rule.cost == CostKind::kF1) {
     double* predicted = worker.scratch.take(n);
-    const Offered<Counted> counted = problem.counted();
     of_parts = !counted;
     if (of_parts) {
       of_gold = static_cast<int64_t>(worker.gold.size());
@@ -247,9 +246,24 @@ inline bool whole(const double* delta, int64_t n, double c0) {
 
 }  // namespace rescaling
 
-// argmax_y H(y) at the weights w; leaves theta = A_i w and the gold output in the worker.
-inline Violation most_violated(const Problem& problem, int64_t i, const Rescaling& rule, const double* w,
-                               Worker& worker) {
+// The search for the most violated constraint, for a pass over the examples of a problem.
+class ViolationSearch {
+ public:
+  ViolationSearch(const Problem& problem, const Rescaling& rule) : problem_(problem), rule_(rule) {}
+
+  // argmax_y H(y) at the weights w; leaves theta = A_i w and the gold output in the worker.
+  Violation most_violated(int64_t i, const double* w, Worker& worker) const;
+
+ private:
+  const Problem& problem_;
+  const Rescaling& rule_;
+  const Traits traits_ = problem_.traits();
+  const Offered<Counted> counted_ = problem_.interfaces().counted;
+};
+
+inline Violation ViolationSearch::most_violated(int64_t i, const double* w, Worker& worker) const {
+  const Problem& problem = problem_;
+  const Rescaling& rule = rule_;
   Scratch::Frame frame(worker.scratch);
   const int64_t n = problem.parts(i);
   problem.gold(i, 0, worker.gold);
@@ -261,21 +275,21 @@ inline Violation most_violated(const Problem& problem, int64_t i, const Rescalin
   Violation best;
   if (rule.cost == CostKind::kFunction && rule.slack != 0) {
     rescaling::among_best(problem, i, rule, w, worker, best);
-  } else if (problem.zero_one_is_of_parts() && rule.cost != CostKind::kF1) {
+  } else if (traits_.zero_one_is_of_parts && rule.cost != CostKind::kF1) {
     rescaling::among_parts(problem, i, rule, theta, scored(), worker, best);
   } else if (rule.zero_one()) {
     rescaling::second_best(problem, i, rule, w, worker, best);
   } else if (rule.cost == CostKind::kF1) {
-    rescaling::by_cost(problem, i, rule, theta, scored(), worker, best);
-  } else if (problem.offers() & kMostViolated) {
+    rescaling::by_cost(problem, counted_, i, rule, theta, scored(), worker, best);
+  } else if (traits_.offers & kMostViolated) {
     rescaling::by_problem(problem, i, rule, w, worker, best);
   } else if (!rule.of_slack && rule.slack == 1) {
     rescaling::by_argmax(problem, i, rule, w, worker, best);
   } else {
     double* delta = worker.scratch.take(n);
     const double c0 = problem.cost(i, delta);
-    if ((problem.offers() & kArgmaxByCost) && rescaling::whole(delta, n, c0))
-      rescaling::by_cost(problem, i, rule, theta, scored(), worker, best);
+    if ((traits_.offers & kArgmaxByCost) && rescaling::whole(delta, n, c0))
+      rescaling::by_cost(problem, counted_, i, rule, theta, scored(), worker, best);
     else
       rescaling::by_multiplier(problem, i, rule, theta, scored(), worker, best);
   }

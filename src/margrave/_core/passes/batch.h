@@ -279,7 +279,7 @@ class Scores {
     const Scratch::Frame frame(worker.scratch);
     if (w_) {
       problem_.infer(i, w_, question, worker.theta.data(), mu, worker.answer, worker.scratch);
-      if (!problem_.any_scores()) return;  // its parts have no scores
+      if (!any_scores_) return;  // its parts have no scores
       const bool of_logits = question.kind == Question::Kind::kLogsum;
       check_scores(i, worker.theta.data(), problem_.parts(i),
                    of_logits ? kLargestLogit / question.beta : kLargestScore);
@@ -296,6 +296,7 @@ class Scores {
   const double* given(int64_t i) const { return theta_ + begin_[i]; }
 
   const Problem& problem_;
+  bool any_scores_ = problem_.traits().any_scores;
   const double* w_ = nullptr;
   const double* theta_ = nullptr;
   std::vector<int64_t> begin_;

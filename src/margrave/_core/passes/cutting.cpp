@@ -214,7 +214,7 @@ static void bind(nb::module_& m) {
         const Rescaling rule = rescaling_named(rescale, slack, cost);
         Worker worker;
         worker.make_room(p.parts(i));
-        Violation found = most_violated(p, i, rule, w.data(), worker);
+        Violation found = ViolationSearch(p, rule).most_violated(i, w.data(), worker);
         return std::make_tuple(found.value, found.cost, to_numpy(std::move(found.y)), found.exact, found.bound);
       },
       "problem"_a, "w"_a, "i"_a, "rescale"_a, "slack"_a, "cost"_a,

@@ -35,6 +35,7 @@ inline CuttingPass cutting_pass(const Cutting& task, const CuttingSettings& sett
   CuttingPass pass;
   Worker worker;
   OptimizerOverAll over_all(task);
+  const ViolationSearch search(task.problem, task.rule);
   int64_t visits = 0;
   for (const int64_t i : order) {
     task.problem.check_example(i);
@@ -42,7 +43,7 @@ inline CuttingPass cutting_pass(const Cutting& task, const CuttingSettings& sett
     CutBlock& block = task.block(i);
     worker.make_room(task.problem.parts(i));
     const double* theta = worker.theta.data();
-    const Violation found = most_violated(task.problem, i, task.rule, task.w, worker);
+    const Violation found = search.most_violated(i, task.w, worker);
     cutting::evaluate_cuts(task, i, theta, block, worker);
     const double xi = block.slack();
     const double top = std::max(xi, found.value);
@@ -168,6 +169,7 @@ inline OneCut one_cut(const Problem& problem, const Rescaling& rule, const doubl
   cut.factor.assign(n, 0.0);
   std::vector<double> linear(n, 0.0), missed(n, 0.0);
   std::vector<Output> outputs(n);
+  const ViolationSearch search(problem, rule);
   const auto visit = [&](int64_t i, Worker& worker, double* sum) {
     const auto k = static_cast<size_t>(i);
     const double weight = family.factor(i);
@@ -182,7 +184,7 @@ inline OneCut one_cut(const Problem& problem, const Rescaling& rule, const doubl
       for (const OutputCache::Entry& entry : cache.of(i))
         rescaling::offer(rule, entry.cost, gold_score - score_of(theta, entry.y), entry.y, worker.gold, found);
     } else {
-      found = most_violated(problem, i, rule, w, worker);
+      found = search.most_violated(i, w, worker);
       if (found.value > 0) cache.remember(i, found);
       missed[k] = weight * (found.bound - found.value);
     }
@@ -209,8 +211,9 @@ inline OneCut one_cut(const Problem& problem, const Rescaling& rule, const doubl
 // xi_i of all examples at w; with `bounds`, what they cannot exceed where inference is not exact.
 inline void svm_slacks(const Problem& problem, const Rescaling& rule, const double* w, int threads, const Poll& poll,
                        double* slack, double* bound) {
+  const ViolationSearch search(problem, rule);
   const auto visit = [&](int64_t i, Worker& worker, double*) {
-    const Violation found = most_violated(problem, i, rule, w, worker);
+    const Violation found = search.most_violated(i, w, worker);
     slack[i] = found.value;
     bound[i] = found.bound;
   };

@@ -49,7 +49,7 @@ class Sharing {
       const std::lock_guard guard(mutex);
       for (const int64_t k : row.index) ++touched[k];
     };
-    if (problem.euclidean())
+    if (problem.traits().euclidean)
       for_blocks(samples, threads, sample, [] {});
     else  // every coefficient of a kernel has a part in every example's scores
       std::fill(touched.begin(), touched.end(), static_cast<int>(samples));
@@ -369,7 +369,7 @@ inline bool may_try(double whole, double longest) {
 
 // |A_i'd|^2 without a trial.
 inline double square_of(const Problem& problem, int64_t i, const double* d) {
-  if (!problem.euclidean()) {
+  if (!problem.traits().euclidean) {
     std::vector<double> zeros(static_cast<size_t>(problem.dim()));
     return 2 * problem.move(i, d, 1.0, zeros.data());
   }
@@ -464,7 +464,10 @@ class StoredParts {
   explicit StoredParts(const Problem& problem)
       : owner_(problem), begin_(part_offsets(problem)), all_(begin_.size() - 1, 1) {}
   StoredParts(const Problem& problem, const LossFamily& family, int threads, const Poll& poll)
-      : owner_(problem), weighted_(problem.weighted()), begin_{0}, all_(static_cast<size_t>(problem.size()), 0) {
+      : owner_(problem),
+        weighted_(problem.interfaces().weighted),
+        begin_{0},
+        all_(static_cast<size_t>(problem.size()), 0) {
     for_examples(problem, threads, poll,
                  [&](int64_t i, int, Worker& worker) { all_[i] = needs_all(problem, family, i, worker); });
     for (int64_t i = 0; i < problem.size(); ++i) begin_.push_back(begin_.back() + of(problem, i).size());

@@ -127,7 +127,7 @@ class JointCuts {
       cap.push_back(task_.cap(static_cast<int64_t>(i)));
     }
     qp_ = std::make_unique<JointQP>(q, cap, poll);
-    rows_ = std::make_unique<InvertedRows>(task_.problem.euclidean() ? task_.problem.dim() : 0);
+    rows_ = std::make_unique<InvertedRows>(task_.problem.traits().euclidean ? task_.problem.dim() : 0);
     price(worker);
     for (size_t i = 0; i < blocks(); ++i)
       if (visited(i))
@@ -189,7 +189,7 @@ class JointCuts {
     difference(worker.gold, cut.y, parts, counts);
     for (int64_t k = 0; k < parts; ++k) counts[k] *= cut.factor;
     products_.assign(static_cast<size_t>(qp_->slots()), 0.0);
-    if (task_.problem.euclidean()) {
+    if (task_.problem.traits().euclidean) {
       Row row;
       task_.problem.row(example, counts, row);
       rows_->add(cut.variable, std::move(row));
@@ -246,7 +246,7 @@ class JointCuts {
     return n;
   }
   void drop(int64_t number) {
-    if (task_.problem.euclidean()) rows_->remove(number);
+    if (task_.problem.traits().euclidean) rows_->remove(number);
     qp_->drop(number);
   }
   void drop_idle() {

@@ -74,7 +74,7 @@ static void bind(nb::module_& m) {
       "closest_good",
       [](const Problem& p, const nb::object& metric, int threads) -> std::optional<Array<int32_t>> {
         expect_gold(p);
-        if (!p.zero_one_is_of_parts()) return std::nullopt;
+        if (!p.traits().zero_one_is_of_parts) return std::nullopt;
         const LossFamily one{kInfinity, 1.0, true};  // margins play no part here
         const LPRule rule{one, true, metric_of(metric)};
         std::vector<int32_t> closest(static_cast<size_t>(part_offsets(p).back()));
@@ -99,12 +99,12 @@ static void bind(nb::module_& m) {
         expect_size(known, p.size(), "known");
         expect_size(asked, static_cast<int64_t>(first.size()), "asked");
         check_sites(sites, first, last);
-        const Offered<Divisible> divisible = p.divisible();
+        const Offered<Divisible> divisible = p.interfaces().divisible;
         for (int64_t i = 0; i < p.size(); ++i)
           if (const int64_t n = sites.data()[i + 1] - sites.data()[i];
               n != 1 && !(divisible && n == divisible.of->sites(divisible.first + i)))
             throw InputError("sites are what lp_sites found.");
-        const bool listed = closest_only && p.zero_one_is_of_parts();
+        const bool listed = closest_only && p.traits().zero_one_is_of_parts;
         if (listed != closest.has_value()) throw InputError("closest good outputs are what closest_good found.");
         if (listed) expect_size(*closest, part_offsets(p).back(), "closest");
         const LPRule rule{family, closest_only, metric_of(metric)};

@@ -60,7 +60,7 @@ inline std::vector<int64_t> lp_sites(const Problem& problem, const LossFamily& f
   std::vector<int64_t> begin{0};
   std::vector<double> delta;
   Output good;
-  const Offered<Divisible> divisible = problem.divisible();
+  const Offered<Divisible> divisible = problem.interfaces().divisible;
   for (int64_t i = 0; i < problem.size(); ++i) {
     int64_t sites = 1;
     if (!family.zero_one && divisible && problem.gold(i, 0, good) == 1) {
@@ -80,7 +80,7 @@ class LPConstraints {
   // `closest`: for program (7) where every output is one part, what `find_closest` found; else null.
   LPConstraints(const Problem& problem, const LPRule& rule, const int32_t* closest)
       : problem_(problem), divided_(dynamic_cast<const DividedProblem*>(&problem)), rule_(rule), closest_(closest) {
-    if (rule.closest && problem.zero_one_is_of_parts()) begin_ = part_offsets(problem);
+    if (rule.closest && of_parts_) begin_ = part_offsets(problem);
   }
 
   const Problem& problem() const { return problem_; }
@@ -111,9 +111,9 @@ class LPConstraints {
   LPViolation most_violated(int64_t i, const double* w, double known, bool split, Worker& worker) const {
     Scratch::Frame frame(worker.scratch);
     const std::vector<Output> good = divided_ ? std::vector<Output>() : good_outputs(i);
-    LPViolation most = problem_.zero_one_is_of_parts() ? among_parts(i, good, w, worker)
-                       : divided_                      ? by_division(i, w, worker)
-                                                       : by_kbest(i, good, w, worker);
+    LPViolation most = of_parts_  ? among_parts(i, good, w, worker)
+                       : divided_ ? by_division(i, w, worker)
+                                  : by_kbest(i, good, w, worker);
     if (!(most.whole.value > known)) return most;
     if (!split) {
       most.changes = {most.whole};
@@ -304,7 +304,8 @@ class LPConstraints {
   }
 
   const Problem& problem_;
-  Offered<Divisible> divisible_ = problem_.divisible();
+  Offered<Divisible> divisible_ = problem_.interfaces().divisible;
+  bool of_parts_ = problem_.traits().zero_one_is_of_parts;
   const DividedProblem* divided_;  // null unless good outputs are too many to be listed
   const LPRule& rule_;
   const int32_t* closest_;

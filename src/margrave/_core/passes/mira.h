@@ -92,7 +92,7 @@ inline void mira_visit(const Ascent& ascent, MiraPass& pass, MiraUpdate kind, in
                             ? mira::prediction(problem, i, family, ascent.w, theta, direction, worker)
                             : evaluate(problem, i, family, ascent.w, theta, direction, worker, true);
   double eta = 0;
-  if (own.loss < 0 && !problem.exact()) ++pass.negative;
+  if (own.loss < 0 && !problem.traits().exact) ++pass.negative;
   // The gold output has no loss but that of rounding, which must not take a step: it would use up the sum of all steps.
   const bool moves =
       worker.answer.has_mixture || std::any_of(direction, direction + n, [](double x) { return x != 0; });

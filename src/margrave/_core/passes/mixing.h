@@ -401,7 +401,7 @@ inline int64_t smo_pass(const Ascent& ascent, const MixingState& state, const st
   const Problem& problem = ascent.problem;
   if (ascent.family.beta < kInfinity || ascent.family.beyond_parts(problem))
     throw InputError("SMO needs beta = inf and a cost that is a sum over parts.");
-  if (!(problem.offers() & kUntied)) throw InputError("SMO needs untied parts.");
+  if (!(problem.traits().offers & kUntied)) throw InputError("SMO needs untied parts.");
   const std::vector<int64_t> begin = part_offsets(problem);
   std::atomic<int64_t> inferences{0};
   ascend(ascent, order, threads, poll, [&](const Ascent& own, int64_t i, int64_t, AscentWorker& worker) {

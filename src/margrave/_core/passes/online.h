@@ -33,7 +33,7 @@ inline SgdPass sgd_pass(const Problem& problem, const LossFamily& family, const 
   const auto n = static_cast<double>(problem.size());
   const double lambda = 1 / (n * family.C);
   double scale = 1;  // the true weights are scale * w
-  const bool exact = problem.exact();
+  const bool exact = problem.traits().exact;
   int64_t negative = 0;
   const auto unscale = [&] {
     for (int64_t k = 0; k < problem.dim(); ++k) w[k] *= scale;

@@ -14,9 +14,8 @@ namespace margrave {
 // answers differently; one with costs of its own also overrides `infer`, whose answer depends on them.
 class ForwardingProblem : public Problem {
  public:
-  unsigned offers() const override { return whole_->offers(); }
-  bool exact() const override { return whole_->exact(); }
-  bool has_gold() const override { return whole_->has_gold(); }
+  Traits traits() const override { return whole_->traits(); }
+  Interfaces interfaces() const override { return whole_->interfaces().from(first_); }
   int64_t parts(int64_t i) const override { return whole_->parts(there(i)); }
   void score(int64_t i, const double* w, double* theta) const override { whole_->score(there(i), w, theta); }
   void infer(int64_t i, const double* w, const Question& question, double* theta, double* mu, Answer& answer,
@@ -29,15 +28,9 @@ class ForwardingProblem : public Problem {
   }
   void row(int64_t i, const double* v, Row& row) const override { whole_->row(there(i), v, row); }
   double dot(const double* u, const double* v) const override { return whole_->dot(u, v); }
-  bool euclidean() const override { return whole_->euclidean(); }
-  bool any_scores() const override { return whole_->any_scores(); }
   double radius(int64_t i) const override { return whole_->radius(there(i)); }
-  Offered<Weighted> weighted() const override { return whole_->weighted().from(first_); }
-  Offered<Counted> counted() const override { return whole_->counted().from(first_); }
-  Offered<Divisible> divisible() const override { return whole_->divisible().from(first_); }
   int64_t gold(int64_t i, int64_t k, Output& y) const override { return whole_->gold(there(i), k, y); }
   double cost(int64_t i, double* delta) const override { return whole_->cost(there(i), delta); }
-  bool zero_one_is_of_parts() const override { return whole_->zero_one_is_of_parts(); }
   void forbid(int64_t i, double* theta) const override { whole_->forbid(there(i), theta); }
   double argmax(int64_t i, const double* theta, Output& y, Scratch& scratch) const override {
     return whole_->argmax(there(i), theta, y, scratch);

@@ -46,7 +46,13 @@ class GoodProblem final : public ForwardingProblem {
   explicit GoodProblem(std::shared_ptr<const DividedProblem> problem)
       : ForwardingProblem(problem, 0, problem->size()), division_(problem) {}
 
-  unsigned offers() const override { return kArgmax | kLogsum; }
+  Traits traits() const override {
+    Traits traits = ForwardingProblem::traits();
+    traits.offers = kArgmax | kLogsum;
+    return traits;
+  }
+  // Those of the other problem are about all outputs.
+  Interfaces interfaces() const override { return {}; }
   void infer(int64_t i, const double* w, const Question& question, double* theta, double* mu, Answer& answer,
              Scratch& scratch) const override {
     Problem::infer(i, w, question, theta, mu, answer, scratch);

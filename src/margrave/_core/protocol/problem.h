@@ -204,6 +204,28 @@ class Divisible {
   virtual std::vector<Change> changes(int64_t i, const Output& y) const = 0;
 };
 
+// Inference on several examples at once under scores of the shared parts, for structures where that is faster.
+class SharedParts {
+ public:
+  virtual ~SharedParts() = default;
+  // How many parts are shared by all examples: the last ones of each. They cost nothing.
+  virtual int64_t shared_count() const = 0;
+  // `used` lists the shared parts that have weights, and all others score 0. Null where it would not be faster.
+  virtual std::unique_ptr<const Lanes> lanes(const double* theta, const std::vector<int64_t>& used) const = 0;
+};
+
+// The map of the own parts of an example and that of the shared ones, apart.
+class SharedMap {
+ public:
+  virtual ~SharedMap() = default;
+  virtual int64_t shared_count() const = 0;
+  virtual std::vector<int64_t> used() const = 0;  // which of them have weights
+  virtual void score_own(int64_t i, const double* w, double* theta) const = 0;
+  virtual void score_shared(const double* w, double* theta) const = 0;
+  virtual void scatter_own(int64_t i, const double* mu, double c, double* g) const = 0;
+  virtual void scatter_shared(const double* mu, double* g) const = 0;
+};
+
 // An optional interface of a problem, null if it has none, and the number that the problem's example 0 has there.
 template <typename Interface>
 struct Offered {
@@ -212,6 +234,27 @@ struct Offered {
 
   explicit operator bool() const { return of != nullptr; }
   Offered from(int64_t example) const { return {of, first + example}; }
+};
+
+// All of them.
+struct Interfaces {
+  Offered<Weighted> weighted;
+  Offered<Counted> counted;
+  Offered<Divisible> divisible;
+
+  Interfaces from(int64_t example) const {
+    return {weighted.from(example), counted.from(example), divisible.from(example)};
+  }
+};
+
+// What holds for every example of a problem. Passes ask once.
+struct Traits {
+  unsigned offers = kArgmax;
+  bool exact = true;  // whether inference finds the best output, the true sums, and so on
+  bool has_gold = false;
+  bool zero_one_is_of_parts = false;  // every output is a single part
+  bool euclidean = true;              // the inner product of weights
+  bool any_scores = true;             // inference takes any scores of parts, and not only those that weights give
 };
 
 // The combinatorics of a data set: no weights, no features.
@@ -242,6 +285,7 @@ class Structure {
   virtual const Counted* counted() const { return nullptr; }
   virtual const Divisible* divisible() const { return nullptr; }
   virtual const WeightedSums* weighted() const { return nullptr; }
+  virtual const SharedParts* shared() const { return nullptr; }
 
   // Hard constraints: -inf on the parts that no output of example i may have.
   virtual bool constrained() const { return false; }
@@ -272,12 +316,6 @@ class Structure {
     return unsupported("relaxed_argmax"), 0.0;
   }
 
-  // How many parts are shared by all examples: the last ones of each. They cost nothing.
-  virtual int64_t shared() const { return 0; }
-  // Inference on several examples at once under scores of the shared parts; `used` lists those that have weights, and
-  // all others score 0. Null where it would not be faster.
-  virtual std::unique_ptr<const Lanes> lanes(const double*, const std::vector<int64_t>&) const { return nullptr; }
-
   void check_example(int64_t i) const { check_number(i, size()); }
 };
 
@@ -306,17 +344,10 @@ class Features {
   virtual double move(int64_t i, const double* v, double c, double* w) const = 0;
   virtual void row(int64_t i, const double* v, Row& row) const = 0;
   virtual double radius(int64_t i) const = 0;
-  // For a map that does not give weights to all parts; null if there is none.
-  virtual const WeightedMap* weighted() const { return nullptr; }
 
-  // Where the last parts of every example are shared by all: how many they are, and which of them have weights. Then
-  // the map of the own parts of an example and that of the shared ones can be had apart.
-  virtual int64_t shared() const { return 0; }
-  virtual std::vector<int64_t> used() const { return {}; }
-  virtual void score_own(int64_t, const double*, double*) const { unsupported("shared parts"); }
-  virtual void score_shared(const double*, double*) const { unsupported("shared parts"); }
-  virtual void scatter_own(int64_t, const double*, double, double*) const { unsupported("shared parts"); }
-  virtual void scatter_shared(const double*, double*) const { unsupported("shared parts"); }
+  // Optional interfaces; null if there is none.
+  virtual const WeightedMap* weighted() const { return nullptr; }  // of a map that does not give weights to all parts
+  virtual const SharedMap* shared() const { return nullptr; }      // of one with shared parts
 
   // The inner product of weights, and whether it is the Euclidean one.
   virtual double dot(const double* u, const double* v) const { return loops().dot(u, v, dim()); }
@@ -336,9 +367,8 @@ class Problem {
   int64_t dim() const { return dim_; }
   uint64_t serial() const { return serial_; }  // another one for every problem, while addresses are used again
 
-  virtual unsigned offers() const = 0;
-  virtual bool exact() const { return true; }
-  virtual bool has_gold() const = 0;
+  virtual Traits traits() const = 0;
+  virtual Interfaces interfaces() const { return {}; }
   virtual int64_t parts(int64_t i) const = 0;
   virtual void score(int64_t i, const double* w, double* theta) const = 0;
   // Inference at weights: theta = scale A_i w, the answer and, of kLogsum and kRelaxed, the marginals mu (which
@@ -353,14 +383,10 @@ class Problem {
   }
   virtual void row(int64_t i, const double* v, Row& row) const = 0;
   virtual double radius(int64_t i) const = 0;
-  virtual Offered<Weighted> weighted() const { return {}; }
-  virtual Offered<Counted> counted() const { return {}; }
-  virtual Offered<Divisible> divisible() const { return {}; }
   // The k-th good output of example i, best first; returns how many there are, and leaves y alone if they are fewer.
   // Learners that want one take the first; the zero-one cost spares all of them where it is a sum over parts.
   virtual int64_t gold(int64_t i, int64_t k, Output& y) const = 0;
   virtual double cost(int64_t i, double* delta) const = 0;
-  virtual bool zero_one_is_of_parts() const { return false; }
   virtual void forbid(int64_t, double*) const {}
 
   virtual double argmax(int64_t i, const double* theta, Output& y, Scratch& scratch) const = 0;
@@ -404,9 +430,6 @@ class Problem {
 
   // The inner product of weights: Euclidean, unless a kernel says otherwise.
   virtual double dot(const double* u, const double* v) const { return loops().dot(u, v, dim_); }
-  virtual bool euclidean() const { return true; }
-  // Whether inference takes any scores of parts, and not only those that weights give.
-  virtual bool any_scores() const { return true; }
 
   void check_example(int64_t i) const { check_number(i, size_); }
 
@@ -488,14 +511,16 @@ class BoundLockStep final : public LockStep {
   // Null if the structure has no lock-step inference, or if it and the features do not share the same parts.
   static std::unique_ptr<const LockStep> make(const Structure& structure, const Features& features, const double* w,
                                               double beta, int64_t first) {
-    if (structure.shared() == 0 || features.shared() != structure.shared()) return nullptr;
-    std::vector<double> scores(static_cast<size_t>(structure.shared()));
-    features.score_shared(w, scores.data());
+    const SharedParts* parts = structure.shared();
+    const SharedMap* map = features.shared();
+    if (!parts || !map || parts->shared_count() != map->shared_count()) return nullptr;
+    std::vector<double> scores(static_cast<size_t>(parts->shared_count()));
+    map->score_shared(w, scores.data());
     std::vector<double> ranking = scores;
     for (double& each : ranking) each *= beta;
-    std::unique_ptr<const Lanes> lanes = structure.lanes(ranking.data(), features.used());
+    std::unique_ptr<const Lanes> lanes = parts->lanes(ranking.data(), map->used());
     if (!lanes) return nullptr;
-    return std::unique_ptr<const LockStep>(new BoundLockStep(features, w, std::move(scores), std::move(lanes), first));
+    return std::unique_ptr<const LockStep>(new BoundLockStep(*map, w, std::move(scores), std::move(lanes), first));
   }
 
   int64_t max_lanes() const override { return lanes_->max_lanes(); }
@@ -523,22 +548,22 @@ class BoundLockStep final : public LockStep {
     number(lanes, -first_);
   }
   const std::vector<double>& shared_scores() const override { return scores_; }
-  void score(int64_t i, double* theta) const override { features_.score_own(first_ + i, w_, theta); }
+  void score(int64_t i, double* theta) const override { map_.score_own(first_ + i, w_, theta); }
   void scatter(int64_t i, const double* mu, double c, double* g) const override {
-    features_.scatter_own(first_ + i, mu, c, g);
+    map_.scatter_own(first_ + i, mu, c, g);
   }
-  void scatter_shared(const double* mu, double* g) const override { features_.scatter_shared(mu, g); }
+  void scatter_shared(const double* mu, double* g) const override { map_.scatter_shared(mu, g); }
 
  private:
-  BoundLockStep(const Features& features, const double* w, std::vector<double> scores,
-                std::unique_ptr<const Lanes> lanes, int64_t first)
-      : features_(features), w_(w), scores_(std::move(scores)), lanes_(std::move(lanes)), first_(first) {}
+  BoundLockStep(const SharedMap& map, const double* w, std::vector<double> scores, std::unique_ptr<const Lanes> lanes,
+                int64_t first)
+      : map_(map), w_(w), scores_(std::move(scores)), lanes_(std::move(lanes)), first_(first) {}
 
   static void number(std::vector<Lane>& lanes, int64_t by) {
     for (Lane& lane : lanes) lane.example += by;
   }
 
-  const Features& features_;
+  const SharedMap& map_;
   const double* w_;
   std::vector<double> scores_;
   std::unique_ptr<const Lanes> lanes_;
@@ -552,6 +577,8 @@ class BoundProblem final : public Problem, private Weighted {
       : Problem(structure->size(), features->dim()),
         structure_(std::move(structure)),
         features_(std::move(features)),
+        traits_{structure_->offers(), structure_->exact(), structure_->has_gold(), structure_->zero_one_is_of_parts(),
+                features_->euclidean()},
         constrained_(structure_->constrained()) {
     if (features_->size() != structure_->size())
       throw InputError("there are features for " + std::to_string(features_->size()) +
@@ -562,27 +589,23 @@ class BoundProblem final : public Problem, private Weighted {
                          " parts, and the structure has " + std::to_string(structure_->parts(i)) + ".");
   }
 
-  unsigned offers() const override { return structure_->offers(); }
-  bool exact() const override { return structure_->exact(); }
-  bool has_gold() const override { return structure_->has_gold(); }
+  Traits traits() const override { return traits_; }
+  Interfaces interfaces() const override {
+    return {{features_->weighted() ? this : nullptr}, {structure_->counted()}, {structure_->divisible()}};
+  }
   int64_t parts(int64_t i) const override { return structure_->parts(i); }
   void score(int64_t i, const double* w, double* theta) const override { features_->score(i, w, theta); }
   void scatter(int64_t i, const double* mu, double c, double* g) const override { features_->scatter(i, mu, c, g); }
   double move(int64_t i, const double* v, double c, double* w) const override { return features_->move(i, v, c, w); }
   void row(int64_t i, const double* v, Row& row) const override { features_->row(i, v, row); }
   double dot(const double* u, const double* v) const override { return features_->dot(u, v); }
-  bool euclidean() const override { return features_->euclidean(); }
   double radius(int64_t i) const override { return features_->radius(i); }
-  Offered<Weighted> weighted() const override { return {features_->weighted() ? this : nullptr}; }
-  Offered<Counted> counted() const override { return {structure_->counted()}; }
-  Offered<Divisible> divisible() const override { return {structure_->divisible()}; }
   int64_t gold(int64_t i, int64_t k, Output& y) const override {
     const int64_t n = structure_->gold_count(i);
     if (k < n) structure_->gold(i, k, y);
     return n;
   }
   double cost(int64_t i, double* delta) const override { return structure_->cost(i, delta); }
-  bool zero_one_is_of_parts() const override { return structure_->zero_one_is_of_parts(); }
   void forbid(int64_t i, double* theta) const override { structure_->forbid(i, theta); }
 
   double argmax(int64_t i, const double* theta, Output& y, Scratch& scratch) const override {
@@ -647,6 +670,7 @@ class BoundProblem final : public Problem, private Weighted {
 
   std::shared_ptr<const Structure> structure_;
   std::shared_ptr<const Features> features_;
+  Traits traits_;
   bool constrained_;
 };
 

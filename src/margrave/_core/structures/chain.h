@@ -23,7 +23,7 @@
 
 namespace margrave {
 
-class ChainStructure final : public Structure, private Divisible, private WeightedSums {
+class ChainStructure final : public Structure, private Divisible, private WeightedSums, private SharedParts {
  public:
   ChainStructure(Labels labels, int64_t order, bool tied, std::vector<uint8_t> forbidden)
       : data_(std::move(labels)),
@@ -348,9 +348,9 @@ class ChainStructure final : public Structure, private Divisible, private Weight
   const Grams& grams() const { return grams_; }
 
   // Tied transitions are the same parts in every example.
-  int64_t shared() const override { return tied_ ? grams_.parts() : 0; }
+  const SharedParts* shared() const override { return tied_ ? this : nullptr; }
+  int64_t shared_count() const override { return grams_.parts(); }
   std::unique_ptr<const Lanes> lanes(const double* theta, const std::vector<int64_t>& used) const override {
-    if (!tied_) return nullptr;
     std::vector<double> transitions(theta, theta + grams_.parts());
     for (size_t q = 0; q < forbidden_.size(); ++q)
       if (forbidden_[q]) transitions[q] = -kInfinity;
