@@ -68,16 +68,27 @@ static void bind(nb::module_& m) {
              const In<int64_t>& listed, const In<int64_t>& hard_begin, const In<uint8_t>& hard_kind,
              const In<int64_t>& literal_begin, const In<int32_t>& literal_variable, const In<int32_t>& literal_value,
              const In<int64_t>& data_begin, const In<int32_t>& data, const std::vector<std::shared_ptr<OwnRule>>& own) {
-            new (self) FactorGraphs(
-                {to_vector(graph_of), to_vector(variable_begin), to_vector(labels), to_vector(factor_begin),
-                 to_vector(form), to_vector(scope_begin), to_vector(scope), to_vector(listed_begin), to_vector(listed),
-                 to_vector(hard_begin), to_vector(hard_kind), to_vector(literal_begin), to_vector(literal_variable),
-                 to_vector(literal_value), to_vector(data_begin), to_vector(data)},
-                std::vector<std::shared_ptr<const OwnRule>>(own.begin(), own.end()));
+            new (self) FactorGraphs({.graph_of = to_vector(graph_of),
+                                     .variable_begin = to_vector(variable_begin),
+                                     .labels = to_vector(labels),
+                                     .factor_begin = to_vector(factor_begin),
+                                     .form = to_vector(form),
+                                     .scope_begin = to_vector(scope_begin),
+                                     .scope = to_vector(scope),
+                                     .listed_begin = to_vector(listed_begin),
+                                     .listed = to_vector(listed),
+                                     .hard_begin = to_vector(hard_begin),
+                                     .hard_kind = to_vector(hard_kind),
+                                     .literal_begin = to_vector(literal_begin),
+                                     .literal_variable = to_vector(literal_variable),
+                                     .literal_value = to_vector(literal_value),
+                                     .data_begin = to_vector(data_begin),
+                                     .data = to_vector(data)},
+                                    std::vector<std::shared_ptr<const OwnRule>>(own.begin(), own.end()));
           },
-          "graph_of"_a, "variable_begin"_a, "labels"_a, "factor_begin"_a, "form"_a, "scope_begin"_a, "scope"_a,
-          "listed_begin"_a, "listed"_a, "hard_begin"_a, "hard_kind"_a, "literal_begin"_a, "literal_variable"_a,
-          "literal_value"_a, "data_begin"_a, "data"_a, "own"_a)
+          nb::kw_only(), "graph_of"_a, "variable_begin"_a, "labels"_a, "factor_begin"_a, "form"_a, "scope_begin"_a,
+          "scope"_a, "listed_begin"_a, "listed"_a, "hard_begin"_a, "hard_kind"_a, "literal_begin"_a,
+          "literal_variable"_a, "literal_value"_a, "data_begin"_a, "data"_a, "own"_a)
       .def_prop_ro("examples", &FactorGraphs::examples, "The number of examples.")
       .def_prop_ro("graphs", &FactorGraphs::graphs, "The number of graphs.")
       .def(
