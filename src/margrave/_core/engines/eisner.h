@@ -35,7 +35,7 @@
 #include "engines/arborescence.h"
 #include "engines/hypergraph.h"
 #include "engines/lazy_kbest.h"
-#include "engines/wide.h"
+#include "engines/semirings.h"
 #include "protocol/problem.h"
 
 namespace margrave::eisner {
@@ -104,12 +104,8 @@ inline size_t part_of(int n, const Item& arc) {
 
 // ---- From narrow to wide spans, and back ---------------------------------------------------------------------------
 
-// How values are combined: sums of products of doubles and of Wide, and maxima of sums.
-struct Sums {
-  using Value = double;
-  static constexpr double kZero = 0, kOne = 1;
-  static double plus(double a, double b) { return a + b; }
-  static double times(double a, double b) { return a * b; }
+// How whole rows of values are combined.
+struct Sums : semiring::Sum {
   static void combine(int64_t n, int64_t terms, const double* a, int64_t a_step, const double* b, int64_t b_step,
                       double* out) {
     loops().sum_products(n, terms, a, a_step, b, b_step, out);
@@ -120,11 +116,7 @@ struct Sums {
   }
 };
 
-struct WideSums {
-  using Value = Wide;
-  static inline const Wide kZero{}, kOne{1.0};
-  static Wide plus(Wide a, Wide b) { return a + b; }
-  static Wide times(Wide a, Wide b) { return a * b; }
+struct WideSums : semiring::WideSum {
   static void combine(int64_t n, int64_t terms, const Wide* a, int64_t a_step, const Wide* b, int64_t b_step,
                       Wide* out) {
     std::fill_n(out, n, Wide());
@@ -144,10 +136,7 @@ struct WideSums {
   }
 };
 
-struct Maxima {
-  using Value = double;
-  static constexpr double kZero = -kInfinity, kOne = 0;
-  static double times(double a, double b) { return a + b; }
+struct Maxima : semiring::Max {
   static void combine(int64_t n, int64_t terms, const double* a, int64_t a_step, const double* b, int64_t b_step,
                       double* out) {
     loops().max_sums(n, terms, a, a_step, b, b_step, out);
@@ -174,8 +163,8 @@ void inside(const Chart<typename S::Value>& chart, bool single_root) {
     S::combine(shape.size - width, width, chart.table(rule.left) + at.a, at.a_step, chart.table(rule.right) + at.b,
                at.b_step, chart.row(rule.whole, width));
   };
-  std::fill_n(chart.table(kRight), shape.size, S::kOne);
-  std::fill_n(chart.table(kLeft), shape.size, S::kOne);
+  std::fill_n(chart.table(kRight), shape.size, S::one());
+  std::fill_n(chart.table(kLeft), shape.size, S::one());
   for (int64_t width = 1; width < shape.size; ++width) {
     apply(kJoinRule, width);
     const auto* join = chart.row(kJoin, width);
@@ -186,7 +175,7 @@ void inside(const Chart<typename S::Value>& chart, bool single_root) {
     }
     apply(kRightRule, width);
     apply(kLeftRule, width);
-    if (single_root && width < shape.size - 1) chart.row(kRight, width)[0] = S::kZero;
+    if (single_root && width < shape.size - 1) chart.row(kRight, width)[0] = S::zero();
   }
 }
 
@@ -200,9 +189,9 @@ void outside(const Chart<typename S::Value>& chart, bool single_root, const Char
               chart.table(rule.right) + at.b, at.b_step, derivatives.table(rule.left) + at.a,
               derivatives.table(rule.right) + at.b);
   };
-  derivatives.row(kRight, shape.size - 1)[0] = S::kOne;
+  derivatives.row(kRight, shape.size - 1)[0] = S::one();
   for (int64_t width = shape.size - 1; width > 0; --width) {
-    if (single_root && width < shape.size - 1) derivatives.row(kRight, width)[0] = S::kZero;
+    if (single_root && width < shape.size - 1) derivatives.row(kRight, width)[0] = S::zero();
     apply(kRightRule, width);
     apply(kLeftRule, width);
     auto* join = derivatives.row(kJoin, width);
@@ -359,17 +348,12 @@ inline void kbest(int n, const double* theta, bool single_root, int64_t k, Scrat
                   std::vector<ScoredOutput>& ys) {
   const ItemGraph graph{best_items(n, theta, single_root, scratch)};
   const int64_t goal = graph.node({kRight, 0, n});
-  LazyKbest<ItemGraph> lazy(graph);
-  ys.clear();
-  for (int64_t rank = 0; rank < k && lazy.request(goal, rank); ++rank) {
-    ys.push_back({lazy.value(goal, rank), {}});
-    Output& y = ys.back().y;
-    lazy.each_edge(goal, rank, [&](int64_t e) {
-      const Item top = graph.head(e);
-      if (is_arc(top.kind)) y.push_back(static_cast<int32_t>(part_of(n, top)));
-    });
-    std::sort(y.begin(), y.end());
-  }
+  const auto add = [&](int64_t e, Output& y) {
+    const Item top = graph.head(e);
+    if (is_arc(top.kind)) y.push_back(static_cast<int32_t>(part_of(n, top)));
+  };
+  kbest_outputs(graph, goal, k, add, ys);
+  for (ScoredOutput& each : ys) std::sort(each.y.begin(), each.y.end());
 }
 
 // ---- The best tree of every cost -----------------------------------------------------------------------------------
@@ -590,7 +574,7 @@ class Partition {
   bool run(int n, const double* theta, bool single_root, T* memory) {
     chart_ = {Shape(n), memory};
     const int64_t cells = chart_.shape.cells();
-    std::fill_n(memory, kTables * cells, S::kZero);
+    std::fill_n(memory, kTables * cells, S::zero());
     log_z_ = -kInfinity;
     if (!load(n, theta)) return true;
     inside<S>(chart_, single_root);
@@ -605,7 +589,7 @@ class Partition {
   // `memory` has room for kKinds tables.
   void marginals(int n, bool single_root, T* memory, double* mu) const {
     const Chart<T> derivatives{chart_.shape, memory};
-    std::fill_n(memory, kKinds * chart_.shape.cells(), S::kZero);
+    std::fill_n(memory, kKinds * chart_.shape.cells(), S::zero());
     outside<S>(chart_, single_root, derivatives);
     each_arc(n,
              [&](int64_t part, const Item& arc) { mu[part] = to_double(derivatives.at(arc) * chart_.at(arc) / z_); });

@@ -151,14 +151,8 @@ class Hypergraph {
   void kbest(const double* theta, int64_t k, std::vector<ScoredOutput>& ys) const {
     Ranked ranked{*this, theta, {}, {}};
     viterbi(theta, ranked.values, ranked.choice);
-    ys.clear();
-    if (ranked.values.back() == -kInfinity) return;
-    LazyKbest<Ranked> lazy(ranked);
-    for (int64_t rank = 0; rank < k && lazy.request(nodes_ - 1, rank); ++rank) {
-      ys.push_back({lazy.value(nodes_ - 1, rank), {}});
-      lazy.each_edge(nodes_ - 1, rank, [&](int64_t e) { append_parts(e, ys.back().y); });
-      put_in_order(ys.back().y);
-    }
+    kbest_outputs(ranked, nodes_ - 1, k, [&](int64_t e, Output& y) { append_parts(e, y); }, ys);
+    for (ScoredOutput& each : ys) put_in_order(each.y);
   }
 
  private:

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "protocol/problem.h"
+
 namespace margrave {
 
 // A Graph may compute its edges on demand. It has
@@ -189,5 +191,17 @@ class LazyKbest {
   std::vector<int64_t> place_;  // by node: where it is in nodes_, or -1
   std::deque<Node> nodes_;      // references to nodes stay valid while others are added
 };
+
+// The k best derivations of a node as outputs, the best one first. add(e, y) appends the parts of an edge.
+template <class Graph, class Add>
+void kbest_outputs(const Graph& graph, int64_t root, int64_t k, const Add& add, std::vector<ScoredOutput>& ys) {
+  ys.clear();
+  if (graph.best(root) == -kInfinity) return;
+  LazyKbest<Graph> lazy(graph);
+  for (int64_t rank = 0; rank < k && lazy.request(root, rank); ++rank) {
+    ys.push_back({lazy.value(root, rank), {}});
+    lazy.each_edge(root, rank, [&](int64_t e) { add(e, ys.back().y); });
+  }
+}
 
 }  // namespace margrave

@@ -40,7 +40,7 @@
 
 #include "engines/eisner.h"
 #include "engines/hypergraph.h"
-#include "engines/wide.h"
+#include "engines/semirings.h"
 #include "protocol/problem.h"
 
 namespace margrave::second_order {
@@ -410,10 +410,10 @@ inline Wide* exponentials(const double* x, int64_t size, Wide, Scratch& scratch)
 // The value of every item.
 template <class S, class I, class T>
 T* inside(const I& items, const T* weights, Scratch& scratch) {
-  T* values = take(scratch, items.size(), T(S::kZero));
-  values[0] = S::kOne;
+  T* values = take(scratch, items.size(), T(S::zero()));
+  values[0] = S::one();
   items.forward([&](int64_t item, const Owned& owned, const auto& each_term) {
-    T sum = S::kZero;
+    T sum = S::zero();
     each_term([&](int64_t part, int64_t a, int64_t b) {
       sum = S::plus(sum, S::times(S::times(weights[part], values[a]), values[b]));
     });
@@ -426,9 +426,9 @@ T* inside(const I& items, const T* weights, Scratch& scratch) {
 template <class S, class I, class T>
 void outside(const I& items, const T* weights, const T* values, Scratch& scratch, int64_t parts, double* mu) {
   const T z = values[items.goal()];
-  T* derivatives = take(scratch, items.size(), T(S::kZero));
+  T* derivatives = take(scratch, items.size(), T(S::zero()));
   double* expected = take(scratch, parts + 1, 0.0);  // the last one of no part
-  derivatives[items.goal()] = S::kOne;
+  derivatives[items.goal()] = S::one();
   items.backward([&](int64_t item, const Owned& owned, const auto& each_term) {
     const double share = eisner::to_double(derivatives[item] * values[item] / z);
     expected[owned.arc] += share;
@@ -471,8 +471,8 @@ double logsum(const Layout& layout, const double* theta, Scratch& scratch, doubl
   double log_z = -kInfinity;
   if (!x)
     std::fill_n(mu, layout.parts(), 0.0);
-  else if (!try_logsum<eisner::Sums>(items, layout, x, scaling, mu, log_z, scratch))
-    try_logsum<eisner::WideSums>(items, layout, x, scaling, mu, log_z, scratch);
+  else if (!try_logsum<semiring::Sum>(items, layout, x, scaling, mu, log_z, scratch))
+    try_logsum<semiring::WideSum>(items, layout, x, scaling, mu, log_z, scratch);
   return log_z;
 }
 

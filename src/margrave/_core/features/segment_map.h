@@ -159,7 +159,7 @@ class SegmentMap final : public Features {
 
   const double* tag_values(int64_t n, const double* v) const {
     double* values = room(0, n * tags_.tags);
-    SemiMarkovStructure::spread_to_tags(segments_, tags_, n, v, values);
+    tags_.spread(segments_, n, v, values);
     return values;
   }
   const double* span_values(int64_t n, const double* v) const {

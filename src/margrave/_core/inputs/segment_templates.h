@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "engines/segments.h"
 #include "rows/tokens.h"
 #include "rows/vocabulary.h"
-#include "structures/segments.h"
 
 namespace margrave {
 

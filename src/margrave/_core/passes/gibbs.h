@@ -16,13 +16,6 @@
 
 namespace margrave {
 
-// EG walks through distributions over parts, so the cost must decompose over parts.
-inline void check_cost_of_parts(const Problem& problem, const LossFamily& family) {
-  family.check(problem);
-  if (family.beyond_parts(problem))
-    throw InputError("the zero-one cost of a structured output is not a sum over parts, which this learner needs.");
-}
-
 // The update with `rate` (rho, or eta C at beta = inf): t' = share t + add v.
 struct GibbsUpdate {
   double share;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "bindings/ascent.h"
+#include "passes/kbest_mira.h"
 
 namespace margrave {
 namespace {

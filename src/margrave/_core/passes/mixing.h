@@ -25,9 +25,6 @@ struct MixingState {
   double* gap;      // seen at the last visit
 };
 
-// A share of what rounding leaves of a loss: a gap below it is none.
-inline double rounding_of(double loss, double gap) { return 1e-15 * (std::fabs(loss) + std::fabs(loss - gap) + 1); }
-
 // The best s in [0, 1] of a concave function, by golden sections.
 template <typename Function>
 double golden_section(const Function& f) {

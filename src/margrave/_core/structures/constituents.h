@@ -10,6 +10,9 @@
 #include <vector>
 
 #include "engines/cky.h"
+#include "engines/cky_by_cost.h"
+#include "engines/cky_kbest.h"
+#include "engines/cky_samples.h"
 #include "engines/grammar.h"
 #include "protocol/problem.h"
 #include "structures/treebank.h"
@@ -133,18 +136,12 @@ class ConstituentStructure final : public Structure, private Counted {
   }
   void kbest(int64_t i, const double* theta, int64_t k, std::vector<ScoredOutput>& ys, Scratch&) const override {
     const cky::Chart<cky::Max>& chart = best_chart(i, theta);
-    ys.clear();
-    if (chart.total() == -kInfinity) return;
     const cky::Ranked ranked(chart);
-    LazyKbest<cky::Ranked> lazy(ranked);
-    for (int64_t rank = 0; rank < k && lazy.request(ranked.sentence(), rank); ++rank) {
-      ys.push_back({lazy.value(ranked.sentence(), rank), {}});
-      Output& y = ys.back().y;
-      lazy.each_edge(ranked.sentence(), rank, [&](int64_t edge) {
-        ranked.each_part(edge, [&](int64_t part) { y.push_back(static_cast<int32_t>(part)); });
-      });
-      std::sort(y.begin(), y.end());
-    }
+    const auto add = [&](int64_t edge, Output& y) {
+      ranked.each_part(edge, [&](int64_t part) { y.push_back(static_cast<int32_t>(part)); });
+    };
+    kbest_outputs(ranked, ranked.sentence(), k, add, ys);
+    for (ScoredOutput& each : ys) std::sort(each.y.begin(), each.y.end());
   }
   void sample(int64_t i, const double* theta, Random& random, Output& y, Scratch& scratch) const override {
     std::vector<Output> ys(1);

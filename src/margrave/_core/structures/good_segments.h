@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "engines/paths.h"
-#include "structures/segments.h"
+#include "engines/segments.h"
 
 namespace margrave {
 

@@ -42,14 +42,8 @@ class ForestStructure final : public HypergraphStructure {
   void kbest_strings(int64_t i, const double* theta, int64_t k, std::vector<ScoredOutput>& ys, Scratch&) const {
     Strings strings;
     const Spelled graph(strings_[i], of(i).graph->nodes(), theta, strings);
-    ys.clear();
-    const int64_t root = graph.nodes() - 1;
-    if (graph.best(root) == -kInfinity) return;
-    LazyKbest<Spelled> lazy(graph);
-    for (int64_t rank = 0; rank < k && lazy.request(root, rank); ++rank) {
-      ys.push_back({lazy.value(root, rank), {}});
-      lazy.each_edge(root, rank, [&](int64_t e) { ys.back().y.push_back(static_cast<int32_t>(e)); });
-    }
+    const auto add = [](int64_t e, Output& y) { y.push_back(static_cast<int32_t>(e)); };
+    kbest_outputs(graph, graph.nodes() - 1, k, add, ys);
   }
 
  private:

@@ -174,7 +174,7 @@ static void bind(nb::module_& m) {
           expect_size(alternatives->first, static_cast<int64_t>(begin.size()), "the bounds of alternatives");
           data.alternatives = alternatives_of(alternatives->first, alternatives->second, segments);
         }
-        return std::make_shared<SemiMarkovStructure>(segments, std::move(names), std::move(data), tied);
+        return std::make_shared<SemiMarkovStructure>(Segmentations(segments, tied), std::move(names), std::move(data));
       },
       "longest"_a, "tags"_a, "first"_a, "inside"_a, "begin"_a, "gold"_a.none(), "cost"_a.none(), "outside"_a,
       "of_segments"_a, "allowed"_a.none(), "alternatives"_a.none(), "tied"_a,

@@ -102,6 +102,32 @@ struct SegmentTags {
       }
     }
   }
+
+  // of_tags (n, tags): the sums of the values of the segments in which a token has a tag.
+  void spread(const Segments& segments, int64_t n, const double* values, double* of_tags) const {
+    const int64_t K = tags;
+    std::fill(of_tags, of_tags + n * K, 0.0);
+    for (int64_t l = 0; l < segments.labels(); ++l) {
+      double* of_first = of_tags + first[l];
+      double* of_inside = inside[l] < 0 ? nullptr : of_tags + inside[l];
+      for (int64_t e = 1; e <= n; ++e) {
+        const double* of = values + segments.first(e, l);
+        const int64_t lengths = segments.lengths(e, l);
+        double ended = 0;
+        for (int64_t m = 1; m <= lengths; ++m) {
+          of_first[(e - m) * K] += of[m - 1];
+          ended += of[m - 1];
+        }
+        if (of_inside && e < n) of_inside[e * K] = ended;  // for now, the sum of the segments that end here
+      }
+      if (!of_inside) continue;
+      double open = 0;  // segments that began before t and have not ended at t
+      for (int64_t t = 1; t < n; ++t) {
+        open += of_first[(t - 1) * K] - of_inside[t * K];
+        of_inside[t * K] = open;
+      }
+    }
+  }
 };
 
 }  // namespace margrave
