@@ -163,7 +163,7 @@ BAD_ARRAYS: dict[str, tuple[list[int], Any, Any, Any, str]] = {
     "no good one": ([0, 2, 3], [0, 1, 1], [0], None, "example 1 has no good candidate"),
     "good one too high": ([0, 2], [0, 1], [2], None, "example 0: there is no candidate 2 among its 2"),
     "good one below 0": ([0, 2], [0, 1], [-1], None, "example 0: there is no candidate -1 among its 2"),
-    "good one twice": ([0, 2], [0, 2], [1, 1], None, "example 0: candidate 1 is good twice"),
+    "good one twice": ([0, 2], [0, 2], [1, 1], None, "example 0: candidate 1 is listed twice as good"),
     "few costs": ([0, 2], [0, 1], [0], [0.0], "one cost per candidate"),
     "a NaN": ([0, 2], [0, 1], [0], [0.0, np.nan], "example 0, candidate 1: costs must be finite and not negative"),
     "an infinite cost": ([0, 2], [0, 1], [0], [0.0, inf], "costs must be finite and not negative"),

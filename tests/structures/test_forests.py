@@ -201,7 +201,7 @@ def test_wrong_derivations_and_arrays_are_refused() -> None:
     with pytest.raises(MargraveError, match="one row of features per edge"):
         bind(None, (2,))
     ints, longs = (lambda *x: np.array(x, dtype=np.int32)), (lambda *x: np.array(x, dtype=np.int64))
-    with pytest.raises(MargraveError, match="a tail that the edge has not"):
+    with pytest.raises(MargraveError, match="a tail that the edge does not have"):
         _core.forests(longs(1), longs(0, 1), ints(0), longs(0, 0), ints(), longs(0, 1), ints(-1), None, False)
     with pytest.raises(MargraveError, match="bounds"):
         _core.forests(longs(1), longs(0, 1), ints(0), longs(0, 7), ints(), longs(0, 0), ints(), None, False)

@@ -1,5 +1,5 @@
-// What the bindings of the dual learners' passes share. State lives in arrays that Python owns, so that it can be kept
-// and restored as it is; only the outputs that a block remembers are kept in the core.
+// Helpers of the bindings of the dual learners' passes. State is in arrays owned by Python, so it can be saved and
+// restored. Only the outputs that a block remembers are in the core.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@ inline double* checked(InOut<double>& array, int64_t n, const char* what) {
   return array.data();
 }
 
-// The parts for which Python keeps numbers; null means all.
+// The parts for which Python stores numbers; null means all.
 using Stored = std::shared_ptr<const StoredParts>;
 
 inline Stored checked(const Stored& stored, const Problem& p) {
@@ -26,7 +26,7 @@ inline Stored checked(const Stored& stored, const Problem& p) {
   return stored;
 }
 
-// Runs pass(ascent, threads, order) without Python's lock.
+// Runs pass(ascent, visits) without the GIL.
 template <typename Pass>
 auto run_pass(const Problem& p, InOut<double>& w, const LossFamily& family, const In<int64_t>& order, int threads,
               Sharing* sharing, const Pass& pass, double* sum = nullptr) {

@@ -1,4 +1,4 @@
-// What the bindings share: arrays are checked here, everything behind takes pointers.
+// Helpers of the bindings. Arrays are checked here; the core takes pointers.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -81,7 +81,7 @@ inline int checked_threads(int threads) {
   return threads;
 }
 
-// Scores of parts that inference takes.
+// Whether inference accepts this score of a part.
 inline bool is_score(double value) { return !std::isnan(value) && value != kInfinity; }
 
 inline constexpr std::pair<const char*, unsigned> kOffers[] = {{"argmax", kArgmax},

@@ -1,4 +1,4 @@
-// What the bindings of lattices and forests share: lists of numbers by edge, and the best distinct strings.
+// Helpers of the bindings of lattices and forests: lists of numbers by edge, and the best distinct strings.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace margrave {
 
-// Lists `first` to `last` of lists one after another, of which list k is from begin[k] up to begin[k + 1].
+// Lists `first` to `last` of concatenated lists; list k is from begin[k] up to begin[k + 1].
 inline std::vector<std::vector<int32_t>> lists_of(const In<int64_t>& begin, const In<int32_t>& values, int64_t first,
                                                   int64_t last, const char* what) {
   std::vector<std::vector<int32_t>> lists;

@@ -1,4 +1,4 @@
-// Gold labels, costs and allowed labels of factor graphs, as Python gives them.
+// Gold labels, costs and allowed labels of factor graphs, as passed from Python.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// How approximate inference ended, as Python reads it from a structure.
+// The status of approximate inference, read by Python from a structure.
 #pragma once
 
 #include <utility>

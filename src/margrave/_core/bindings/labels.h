@@ -1,4 +1,4 @@
-// Labels of tokens from arrays of Python: what the bindings of multiclass and of chains share.
+// Labels of tokens from Python arrays, for the bindings of multiclass and of chains.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// The module. Files register what they bind (bindings/registration.h).
+// The module. Files register their bindings (bindings/registration.h).
 #include <exception>
 
 #include "bindings/binding.h"

@@ -1,5 +1,5 @@
-// Outputs of all examples as arrays of Python: where those of each example begin, where the parts of each begin, and
-// the parts.
+// Outputs of all examples as Python arrays: where those of each example begin, where the parts of each begin, and the
+// parts.
 #pragma once
 
 #include <utility>
@@ -9,7 +9,7 @@
 
 namespace margrave {
 
-// Outputs one after another: where the parts of each begin, and the parts.
+// Concatenated outputs: where the parts of each begin, and the parts.
 class PartLists {
  public:
   void add(const Output& y) {
@@ -27,7 +27,7 @@ class PartLists {
 class OutputArrays {
  public:
   void add(const Output& y) { lists_.add(y); }
-  // What is added from now on belongs to the next example.
+  // Starts the next example.
   void end_example() { begin_.push_back(lists_.size()); }
 
   // The three arrays, and others that belong to them.
@@ -43,8 +43,8 @@ class OutputArrays {
   PartLists lists_;
 };
 
-// visit(i, k, y) for every output, whose number is k and which belongs to example i, after everything has been checked:
-// a checkpoint may say anything.
+// Calls visit(i, k, y) for every output y of example i, where k is its index. Checks everything first: a checkpoint may
+// be corrupt.
 template <typename Visit>
 void for_outputs(const Problem& p, const In<int64_t>& begin, const In<int64_t>& part_begin, const In<int32_t>& parts,
                  const Visit& visit) {

@@ -1,4 +1,4 @@
-// Python bindings of problems, and problems that are written in Python.
+// Python bindings of problems, and problems written in Python.
 #include <nanobind/trampoline.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@
 namespace margrave {
 namespace {
 
-// Adds up the entries of a row that have the same index: the core relies on there being one.
+// Sums the entries of a row with the same index: the core requires distinct indices.
 void merge_equal(Row& row) {
   const auto strictly = [](int64_t a, int64_t b) { return a >= b; };
   if (std::adjacent_find(row.index.begin(), row.index.end(), strictly) == row.index.end()) return;
@@ -34,17 +34,17 @@ void merge_equal(Row& row) {
   }
 }
 
-// What Python returns is checked before it is used; what Python gets is a copy, so that keeping it can do no harm.
+// Results from Python are checked before use. Python receives copies, so it may safely keep them.
 struct PythonProblem final : Problem {
   NB_TRAMPOLINE(Problem);
 
-  // Each from an attribute or a property of the class in Python that has its name.
+  // Each comes from a Python attribute or property of the same name.
   Traits traits() const override {
     const nb::gil_scoped_acquire gil;
     return {offers(), is("exact", exact_), overrides("gold"), false, is("euclidean", true), is("any_scores", true)};
   }
   void set_exact(bool exact) { exact_ = exact; }
-  // Asked once for each example: what there is room for must not change.
+  // Cached per example: the number of parts must not change.
   int64_t parts(int64_t i) const override {
     const nb::gil_scoped_acquire gil;
     if (parts_.empty()) parts_.assign(static_cast<size_t>(size()), -1);
@@ -61,8 +61,8 @@ struct PythonProblem final : Problem {
     const nb::gil_scoped_acquire gil;
     copy_result(call("score", i, copy_array(w, dim())), parts(i), "the result of score(i, w)", theta);
   }
-  // A problem that answers questions at weights itself returns the scores of its parts with the answer: pairs of a
-  // number and parts, best first, or of the log partition function the number and the expected features.
+  // A problem that overrides infer returns the scores of its parts with the answer: pairs of a number and parts, best
+  // first, or for the log partition function, the number and the expected features.
   void infer(int64_t i, const double* w, const Question& question, double* theta, double* mu, Answer& answer,
              Scratch& scratch) const override {
     const nb::gil_scoped_acquire gil;
@@ -103,7 +103,7 @@ struct PythonProblem final : Problem {
                                                                           "row(i, v) must return indices and values");
     checked_row(index, value, "row(i, v)", row);
   }
-  // A Python scatter works on a copy of g, which is slow: row is the better thing to write.
+  // A Python scatter works on a copy of g, which is slow; writing row is better.
   void scatter(int64_t i, const double* mu, double c, double* g) const override {
     const nb::gil_scoped_acquire gil;
     const nb::detail::ticket ticket(nb_trampoline, "scatter", nb::detail::str_hash("scatter"), false);
@@ -112,7 +112,7 @@ struct PythonProblem final : Problem {
     nb_trampoline.base().attr("scatter")(i, copy_array(mu, parts(i)), c, copy);
     copy_result(copy, dim(), "g", g);
   }
-  // An inner product of its own is asked for what it makes of the step; the Euclidean one follows from the row.
+  // With a custom dot or scatter, the change is measured by dot. Otherwise it follows from the row.
   double move(int64_t i, const double* v, double c, double* w) const override {
     const nb::gil_scoped_acquire gil;
     if (!overrides("dot") && !overrides("scatter")) return Problem::move(i, v, c, w);
@@ -215,7 +215,7 @@ struct PythonProblem final : Problem {
   bool overrides(const char* name) const {
     return !nb_trampoline.base().type().attr(name).is(nb::type<Problem>().attr(name));
   }
-  // Without a property of that name, the operations that the class in Python has.
+  // Without a property of that name: the operations that the Python class defines.
   unsigned offers() const {
     unsigned flags = 0;
     if (overrides("offers")) {
@@ -236,7 +236,7 @@ struct PythonProblem final : Problem {
     if (!overrides(name)) return by_default;
     return result<bool>(nb_trampoline.base().attr(name), (std::string(name) + " must be True or False").c_str());
   }
-  // Without this check a call would come back here without end.
+  // Without this check, the call would recurse forever.
   template <typename... Args>
   nb::object call(const char* name, Args&&... args) const {
     if (!overrides(name)) unsupported(name);
@@ -279,7 +279,7 @@ struct PythonProblem final : Problem {
   }
 
   bool exact_ = true;
-  mutable std::vector<int64_t> parts_;  // -1: not asked yet; changed only under Python's lock
+  mutable std::vector<int64_t> parts_;  // -1: not yet known; changed only under the GIL
 };
 
 std::vector<std::pair<double, Array<int32_t>>> scored(std::vector<ScoredOutput>&& ys) {
@@ -310,7 +310,7 @@ Question question_of(const std::string& kind, double gamma, bool zero_one, int64
 }
 
 static void bind_question(nb::module_& m) {
-  nb::class_<Question>(m, "Question", "What a learner asks of inference at weights.")
+  nb::class_<Question>(m, "Question", "An inference query at weights, as sent by learners.")
       .def(nb::new_(&question_of), "kind"_a, nb::kw_only(), "gamma"_a = 0.0, "zero_one"_a = false, "k"_a = 1,
            "beta"_a = 1.0, "scale"_a = 1.0, "rescale"_a = "margin", "slack"_a = 1)
       .def_prop_ro(
@@ -321,11 +321,11 @@ static void bind_question(nb::module_& m) {
             return "";
           },
           "'argmax', 'kbest', 'logsum', 'relaxed_argmax' or 'most_violated'.")
-      .def_ro("gamma", &Question::gamma, "How many times the cost is added to the score of an output.")
-      .def_ro("zero_one", &Question::zero_one, "Whether that cost is 1 for every part but the gold ones.")
-      .def_ro("k", &Question::k, "The number of outputs that 'kbest' asks for.")
+      .def_ro("gamma", &Question::gamma, "The factor of the cost that is added to the score of an output.")
+      .def_ro("zero_one", &Question::zero_one, "Whether that cost is 1 for every part except the gold ones.")
+      .def_ro("k", &Question::k, "The number of outputs for 'kbest'.")
       .def_ro("beta", &Question::beta, "The factor on scores and costs in the partition function of 'logsum'.")
-      .def_ro("scale", &Question::scale, "The weights that are meant are scale * w.")
+      .def_ro("scale", &Question::scale, "The query is at the weights scale * w.")
       .def_prop_ro(
           "rescale", [](const Question& q) { return q.of_slack ? "slack" : "margin"; },
           "What the cost re-scales in the constraints of 'most_violated'.")
@@ -348,12 +348,13 @@ struct Checked {  // an example and its scores, checked
 static void bind(nb::module_& m) {
   bind_question(m);
   nb::class_<Problem, PythonProblem>(
-      m, "Problem", "A structured prediction problem: a structure with its features, bound to a data set.")
+      m, "Problem", "A structured prediction problem: a structure with its features, bound to a dataset.")
       .def(nb::init<int64_t, int64_t>(), "size"_a, "dim"_a)
       .def_prop_ro("size", &Problem::size, "The number of examples.")
       .def_prop_ro("dim", &Problem::dim, "The number of weights.")
       .def_prop_ro(
-          "offers", [](const Problem& p) { return offered(p.traits().offers); }, "What it can do beyond scoring.")
+          "offers", [](const Problem& p) { return offered(p.traits().offers); },
+          "The supported operations, beyond scoring.")
       .def_prop_rw(
           "exact", [](const Problem& p) { return p.traits().exact; },
           [](Problem& p, bool exact) {
@@ -361,7 +362,7 @@ static void bind(nb::module_& m) {
             if (!written_in_python) throw InputError("whether inference is exact follows from the structure.");
             written_in_python->set_exact(exact);
           },
-          "Whether inference is exact. A problem written in Python may say that its own is not.")
+          "Whether inference is exact. A problem written in Python may set it to False.")
       .def_prop_ro(
           "zero_one_is_of_parts", [](const Problem& p) { return p.traits().zero_one_is_of_parts; },
           "Whether every output is a single part.")
@@ -369,10 +370,10 @@ static void bind(nb::module_& m) {
           "has_gold", [](const Problem& p) { return p.traits().has_gold; }, "Whether gold outputs are known.")
       .def_prop_ro(
           "euclidean", [](const Problem& p) { return p.traits().euclidean; },
-          "Whether the inner product of weights is the Euclidean one.")
+          "Whether the inner product of weights is Euclidean.")
       .def_prop_ro(
           "any_scores", [](const Problem& p) { return p.traits().any_scores; },
-          "Whether inference takes any scores of parts, and not only those that weights give.")
+          "Whether inference accepts any scores of parts, not only those of weights.")
       .def(
           "parts", [](const Problem& p, int64_t i) { return p.check_example(i), p.parts(i); }, "i"_a,
           "The number of parts of example i.")
@@ -408,9 +409,9 @@ static void bind(nb::module_& m) {
             return std::make_pair(to_numpy(std::move(theta)), found);
           },
           "i"_a, "w"_a, "question"_a,
-          "Part scores theta at the weights scale * w, and what inference finds there: the best outputs as (value, "
+          "Part scores theta at the weights scale * w, and the result of inference: the best outputs as (value, "
           "parts), or the log partition function with the expected features as indices and values. Values do not "
-          "contain the constant part of the cost.")
+          "include the constant term of the cost.")
       .def(
           "scatter",
           [](const Problem& p, int64_t i, const In<double>& mu, double c, InOut<double>& g) {
@@ -461,7 +462,7 @@ static void bind(nb::module_& m) {
             weighted.each([&](int64_t k, int64_t part) { parts[k] = static_cast<int32_t>(part); });
             return to_numpy(std::move(parts));
           },
-          "i"_a, "The parts that have a weight: the scores of others are 0 under all weights.")
+          "i"_a, "The parts that have a weight. The scores of others are always 0.")
       .def(
           "gold",
           [](const Problem& p, int64_t i, int64_t k) {
@@ -472,7 +473,7 @@ static void bind(nb::module_& m) {
                                " is out of range: there are " + std::to_string(n) + ".");
             return to_numpy(std::move(y));
           },
-          "i"_a, "k"_a = 0, "The parts of the gold output; of the k-th, best first, where several are good.")
+          "i"_a, "k"_a = 0, "The parts of the gold output, or of the k-th good output, best first.")
       .def(
           "gold_count",
           [](const Problem& p, int64_t i) {
@@ -530,7 +531,7 @@ static void bind(nb::module_& m) {
             return std::make_pair(value, to_numpy(std::move(mu)));
           },
           "i"_a, "theta"_a,
-          "A bound on the score of every output, and the marginals of the point of the relaxation that has this score.")
+          "A bound on the score of every output, and the marginals of the point of the relaxation that attains it.")
       .def(
           "argmax_by_cost",
           [](const Problem& p, int64_t i, const In<double>& theta, const In<double>& delta, double least,
@@ -548,9 +549,9 @@ static void bind(nb::module_& m) {
             return result;
           },
           "i"_a, "theta"_a, "delta"_a, "least"_a = -kInfinity, "base"_a = 0,
-          "The best output at each value of a whole-number cost: (cost, value, parts). Those with values below `least` "
-          "may be missing. If costs are right + base * wrong items, so may those for which another has no lower value, "
-          "no more right items, and no fewer wrong ones.")
+          "The best output at each value of an integer cost: (cost, value, parts). Outputs with values below `least` "
+          "may be missing. If costs are correct + base * wrong items, an output may also be missing if another one has "
+          "no lower value, no more correct items, and no fewer wrong ones.")
       .def(
           "kbest",
           [](const Problem& p, int64_t i, const In<double>& theta, int64_t k) {
@@ -606,19 +607,19 @@ static void bind(nb::module_& m) {
                                    to_numpy(std::move(row.value)));
           },
           "i"_a, "w"_a, "family"_a,
-          "Loss, expected cost (NaN where a problem knows only the expected features), entropy and sparse gradient "
+          "Loss, expected cost (NaN if the problem returns only expected features), entropy and sparse gradient "
           "(indices, values) of one example.")
       .def(
           "slice",
           [](std::shared_ptr<const Problem> p, int64_t begin, int64_t end) -> std::shared_ptr<Problem> {
             return std::make_shared<SliceProblem>(std::move(p), begin, end);
           },
-          "begin"_a, "end"_a, "Examples [begin, end) as a problem of their own.");
+          "begin"_a, "end"_a, "Examples [begin, end) as a separate problem.");
   nb::class_<BoundProblem, Problem>(m, "BoundProblem");
   nb::class_<SliceProblem, Problem>(m, "SliceProblem");
   nb::class_<OffsetProblem, Problem>(m, "OffsetProblem");
   nb::class_<GoodProblem, Problem>(m, "GoodProblem");
-  nb::class_<DividedProblem, Problem>(m, "DividedProblem", "A problem whose good outputs are too many to be listed.")
+  nb::class_<DividedProblem, Problem>(m, "DividedProblem", "A problem with too many good outputs to list.")
       .def_prop_ro(
           "offers",
           [](const DividedProblem& p) {
@@ -626,7 +627,7 @@ static void bind(nb::module_& m) {
             words.emplace_back("good");
             return words;
           },
-          "Its operations; 'good' is inference among the good outputs, and among the others.")
+          "The supported operations; 'good' is inference among the good outputs, and among the others.")
       .def(
           "argmax_among",
           [](const DividedProblem& p, bool good, int64_t i, const In<double>& theta) {
@@ -653,7 +654,7 @@ static void bind(nb::module_& m) {
         if (!p) throw InputError("good outputs need a problem.");
         return std::make_shared<GoodProblem>(std::move(p));
       },
-      "problem"_a, "The same problem with its good outputs alone.");
+      "problem"_a, "The same problem, restricted to its good outputs.");
   m.def(
       "offset",
       [](std::shared_ptr<const Problem> p, const In<double>& r, bool zero_one,
@@ -663,8 +664,8 @@ static void bind(nb::module_& m) {
         return std::make_shared<OffsetProblem>(std::move(p), to_vector(r), zero_one, costs);
       },
       "problem"_a, "r"_a, "zero_one"_a = false, "costs"_a = true,
-      "The same problem with the scores of r in its costs: its loss (beta, gamma) at u is the other's at u + gamma r. "
-      "costs: whether the other's costs count as well.");
+      "The same problem with the scores of r in its costs: its loss (beta, gamma) at u equals that of the original at "
+      "u + gamma r. costs: whether to include the original costs.");
   m.def(
       "join",
       [](std::shared_ptr<Structure> structure, std::shared_ptr<Features> features) -> std::shared_ptr<BoundProblem> {
@@ -681,7 +682,7 @@ static void bind(nb::module_& m) {
         return std::make_shared<DividedProblem>(
             std::make_shared<BoundProblem>(std::move(structure), std::move(features)), division);
       },
-      "structure"_a, "features"_a, "A structure with its features; it can be asked for its good outputs alone.");
+      "structure"_a, "features"_a, "A structure with its features, and with inference among its good outputs.");
 }
 
 static const Registration registration(bind);

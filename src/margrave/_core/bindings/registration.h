@@ -1,5 +1,5 @@
-// How a file of the core becomes part of the module: it ends with `static const Registration registration(bind);`, and
-// no list names it. A class can only be bound after its bases, so a `bind` whose classes have bases of other files
+// How a file of the core becomes part of the module: it ends with `static const Registration registration(bind);`.
+// There is no central list. A class can only be bound after its bases. A `bind` whose classes have bases in other files
 // begins with `after<Base>();`.
 #pragma once
 
@@ -17,7 +17,7 @@ class Registration {
 
   explicit Registration(Bind bind) { waiting().push_back(bind); }
 
-  // Calls all that were registered, those that wait for others after them.
+  // Calls all registered functions; those that wait for others come after them.
   static void bind_all(nanobind::module_& m) {
     std::vector<Bind> left = waiting();
     while (!left.empty()) {
@@ -43,7 +43,7 @@ class Registration {
   }
 };
 
-// Puts a file off until these classes are bound; must come before anything that it binds itself.
+// Postpones a file until these classes are bound. Must come before anything that the file binds.
 template <typename... Bases>
 void after() {
   if (!(nanobind::type<Bases>().is_valid() && ...)) throw Registration::Later{};

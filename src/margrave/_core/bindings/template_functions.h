@@ -1,4 +1,4 @@
-// What the bindings of templates share: numbering the values of a table, with the results of functions in Python.
+// Helpers of the bindings of templates: numbers the values of a table, with the results of Python functions.
 #pragma once
 
 #include <mutex>
@@ -13,8 +13,8 @@ namespace margrave {
 
 using ResultsOf = nb::typed<nb::callable, nb::object(nb::str, nb::typed<nb::list, nb::str>)>;
 
-// The results of all functions for values that are new; Python is asked once for those that the core does not know.
-// The mutex is not held while Python runs.
+// The results of all functions for new values. Python is called once for those that the core cannot compute. The mutex
+// is not held while Python runs.
 inline void apply_functions(TemplateNames& names, const ResultsOf& results_of) {
   for (size_t k = 0; k < names.functions(); ++k) {
     TemplateNames::Unknown unknown;
@@ -35,8 +35,8 @@ inline void apply_functions(TemplateNames& names, const ResultsOf& results_of) {
   }
 }
 
-// The numbers of the values of all columns that templates name, with the functions applied. label: a column of the
-// table to pass over, or -1.
+// The numbers of the values of all columns used by templates, with the functions applied. label: a column of the table
+// to skip, or -1.
 inline std::vector<std::vector<int32_t>> interned(TemplateNames& names, const ColumnTable& table, int64_t label,
                                                   const ResultsOf& results_of) {
   std::vector<int64_t> place;

@@ -1,18 +1,15 @@
-// AD3 (Martins et al. 2015): the linear relaxation of the best output, split
-// between factors that must agree.
+// AD3 (Martins et al. 2015): the linear relaxation of the best output, split between factors that must agree.
 //
-// Every factor has the hull of what it allows as the domain of its own copy q_f
-// of the shares of its variables, and all copies must agree with the shares z.
-// With multipliers u of that agreement and a step size eta, an iteration is
+// Every factor has its own copy q_f of the marginals of its variables. The copy ranges over the convex hull of the
+// labelings that the factor allows. All copies must agree with the marginals z. With multipliers u of that agreement
+// and a step size eta, an iteration is
 //
-//   q_f <- argmax over the hull of f of <scores_f + u_f, q> - eta / 2 |q - z|^2
-//   a projection z   <- the mean of the copies,  u_f <- u_f - eta (q_f - z)
+//   q_f <- argmax over the hull of f of <scores_f + u_f, q> - eta / 2 |q - z|^2,    a projection
+//   z   <- the mean of the copies,    u_f <- u_f - eta (q_f - z)
 //
-// For any multipliers the sum of the maxima of the factors bounds the score of
-// every output. An output that reaches the bound is certified to be best. What
-// the factors are is up to the classes that have them: those of factor graphs
-// (engines/factor_relaxation.h), and trees with pairs of arcs
-// (engines/arc_decoder.h).
+// For any multipliers, the sum of the maxima of the factors is an upper bound on the score of every output. An output
+// that attains the bound is certified to be optimal. Two classes supply the factors: engines/factor_relaxation.h for
+// factor graphs, and engines/arc_decoder.h for trees with pairs of arcs.
 #pragma once
 
 #include <algorithm>
@@ -24,21 +21,20 @@ namespace margrave {
 
 struct RelaxationSettings {
   int iterations = 500;      // at most
-  double tolerance = 1e-7;   // of the residuals, at which the relaxation counts as solved
-  int64_t trials = 100'000;  // labels that are tried at most if rounding finds nothing that is allowed
+  double tolerance = 1e-7;   // of the residuals, below which the relaxation counts as solved
+  int64_t trials = 100'000;  // maximum number of labels tried if rounding finds no allowed labeling
 };
 
 struct Relaxed {
-  double value = -std::numeric_limits<double>::infinity();  // of the best output
-                                                            // that was found
+  double value = -std::numeric_limits<double>::infinity();  // of the best output found
   double bound = -std::numeric_limits<double>::infinity();  // no output has a higher score
-  bool certified = false;                                   // the output reaches the bound
+  bool certified = false;                                   // the output attains the bound
   bool converged = false;                                   // certified, or the relaxation is solved
   int iterations = 0;
 };
 
-// The sum, the mean and the largest one of the absolute scores that are neither 0 nor -inf; 1 if there are none. Steps
-// and tolerances are relative to them, so that the unit of the scores makes no difference.
+// The sum, mean and maximum of the absolute scores that are neither 0 nor -inf; 1 if there are none. Steps and
+// tolerances are relative to them, so the unit of the scores does not matter.
 struct ScoreSize {
   double sum = 1, mean = 1, largest = 1;
 };
@@ -61,13 +57,12 @@ struct Residuals {
 };
 
 // Factors have
-//   double scale()                       the size of their scores, which is the
-//   first eta double equal()                       a score this close to the
-//   bound reaches it double maxima()                      the sum of their
-//   maxima at the multipliers; -inf if one allows nothing void
-//   after_maxima(Relaxed&)          try outputs that the maxima suggest
-//   Residuals step(eta, tolerance)       an iteration
-//   void after_step(Relaxed&)            try outputs that z suggests
+//   double scale()                   the size of their scores, which is the first eta
+//   double equal()                   a score this close to the bound attains it
+//   double maxima()                  the sum of their maxima at the multipliers; -inf if one allows nothing
+//   void after_maxima(Relaxed&)      try outputs that the maxima suggest
+//   Residuals step(eta, tolerance)   an iteration
+//   void after_step(Relaxed&)        try outputs that z suggests
 template <class Factors>
 Relaxed ad3(Factors& factors, const RelaxationSettings& settings) {
   constexpr double kInfinite = std::numeric_limits<double>::infinity();

@@ -1,17 +1,17 @@
-// Alignments of two sequences (003, section 4.4): the best one, k best, samples, sums over all with posteriors.
+// Alignments of two sequences (003, section 4.4): the best one, k best, samples, log-sum with posteriors.
 //
-// An alignment of x (n letters) and y (m letters) is a set of matched pairs that ascend in both. Between two matches
-// the unmatched letters of x come before those of y. The trellis has a state for every cell (i, j), the last letters
-// that are consumed, and for how the last letter was consumed: M, a match of i and j; X, letter i of x is unmatched; Y,
-// letter j of y is unmatched. With + for "or" and products of exponentials of scores,
+// An alignment of x (n letters) and y (m letters) is a set of matched pairs that ascend in both. Between two matches,
+// the unmatched letters of x come before those of y. A state of the trellis is a cell (i, j), the last letters
+// consumed, and how the last letter was consumed. M: i and j are matched. X: letter i of x is unmatched. Y: letter j of
+// y is unmatched. With sums over alternatives and products of exponentials of scores,
 //
 //   M(i, j) = pair(i, j) (begin(i, j) + M(i-1, j-1) + X(i-1, j-1) + Y(i-1, j-1))
 //   X(i, j) = x_open(i) M(i-1, j) + x_extend(i) X(i-1, j)
 //   Y(i, j) = y_open(j) (M(i, j-1) + X(i, j-1)) + y_extend(j) Y(i, j-1)
 //   total   = empty + sum of M(i, j) end(i, j)
 //
-// Whatever is before the first match and after the last one is in `begin` and `end`, so that global, local and
-// semi-global alignments differ in these two alone.
+// `begin` and `end` hold the scores before the first match and after the last one. Global, local and semi-global
+// alignments differ only in these two.
 #pragma once
 
 #include <algorithm>
@@ -34,23 +34,23 @@ enum State : int { kM = 0, kX = 1, kY = 2 };
 
 struct Step {
   State state;
-  int32_t i, j;  // the last letters that are consumed after it
+  int32_t i, j;  // the last letters consumed after this step
 };
-using Path = std::vector<Step>;  // from the first match to the last one; empty: nothing is matched
+using Path = std::vector<Step>;  // from the first match to the last one; empty: no matches
 
 // The scores of one pair of sequences.
 struct Scores {
   int64_t n = 0, m = 0;
   std::vector<const double*> pair;  // by letter of x: m scores
-  std::vector<int64_t> row;         // by letter of x: which of the distinct rows of scores this is
-  int64_t distinct_rows = 0;        // at most
+  std::vector<int64_t> row;         // by letter of x: index among the distinct rows of scores
+  int64_t distinct_rows = 0;        // an upper bound
   const double *x_open = nullptr, *x_extend = nullptr, *y_open = nullptr, *y_extend = nullptr;  // by letter
-  // Of the first match (i, j): begin_x[i] + begin_y[j]. With `shorter`, also those of the shorter one of the two runs
-  // of letters before it: lead_x[i] if i <= j, else lead_y[j]. The same of the letters after the last match.
+  // Score of a first match (i, j): begin_x[i] + begin_y[j]. With `shorter`, also that of the shorter run of letters
+  // before it: lead_x[i] if i <= j, else lead_y[j]. The same holds for the letters after the last match.
   const double *begin_x = nullptr, *begin_y = nullptr, *end_x = nullptr, *end_y = nullptr;
   const double *lead_x = nullptr, *lead_y = nullptr, *trail_x = nullptr, *trail_y = nullptr;
   bool shorter = false;
-  double empty = 0;  // of the alignment without matches
+  double empty = 0;  // score of the alignment without matches
 
   bool leads_x(int64_t i, int64_t j) const { return i <= j; }
   bool trails_x(int64_t i, int64_t j) const { return n - i <= m - j; }
@@ -64,8 +64,7 @@ struct Scores {
   }
 };
 
-// Expected counts, in the form of the scores: rows of pairs and numbers by letter. All are 0 before they are computed;
-// rows of pairs may be shared.
+// Expected counts, in the same form as the scores. All start at 0. Rows of pairs may be shared.
 struct Posteriors {
   std::vector<double*> pair;
   double *x_open, *x_extend, *y_open, *y_extend;
@@ -78,7 +77,7 @@ struct Posteriors {
     for (double* each : {y_open, y_extend, begin_y, end_y, lead_y, trail_y}) std::fill_n(each, m, 0.0);
     empty = 0;
   }
-  // What begins and what ends with the match (i, j).
+  // Adds the probabilities that (i, j) is the first match and that it is the last one.
   void add_outside(const Scores& s, int64_t i, int64_t j, double begins, double ends) {
     begin_x[i] += begins;
     begin_y[j] += begins;
@@ -90,7 +89,7 @@ struct Posteriors {
   }
 };
 
-// Values of all states of all cells, row by row; cells outside have the value that adds nothing.
+// Values of all states of all cells, row by row. Cells outside have the neutral value of the sum.
 class Table {
  public:
   Table(int64_t n, int64_t m, double nothing) : m_(m), nothing_(nothing), values_(3 * n * m, nothing) {}
@@ -134,7 +133,7 @@ inline double logsum_logs(const Scores& s, Posteriors& mu) {
   const double log_z = total_of(s, f);
   if (log_z == -kInfinity) return log_z;
   mu.empty += std::exp(s.empty - log_z);
-  // b: sums over what follows, for the row below and for this one, by state.
+  // Backward sums by state, for the row below and for this one.
   std::vector<double> below[3], here[3];
   for (int k = 0; k < 3; ++k) {
     below[k].assign(s.m + 1, -kInfinity);
@@ -172,8 +171,8 @@ inline double logsum_logs(const Scores& s, Posteriors& mu) {
   return log_z;
 }
 
-// Some rows of all states for the kernels: each has room for the cell before the first one and for one after the last
-// vector, which have the value that adds nothing.
+// Rows of all states for the kernels. Each row has room for the cell before the first one and for one vector after the
+// last. These cells hold the neutral value of the sum.
 class Rows {
  public:
   Rows(int64_t rows, int64_t m, Scratch& scratch, double nothing = -kInfinity)
@@ -191,32 +190,31 @@ class Rows {
 
 // ---- sums in scaled space -------------------------------------------------------------------------------------------
 
-// Sums row by row, in exponentials of scores. Every row has an exponent e: its sums are 2^e times the stored values,
-// and e is chosen so that the row next to it has a sum of about 2^kLevel. What a row loses to underflow is bounded, so
-// that the check of every row tells whether all results are exact. False if they are not: the caller repeats the
-// example in log space.
+// Forward and backward sums over rows, in exponentials of scores. Every row has an exponent e: its sums are 2^e times
+// the stored values. e is chosen such that the neighboring row has a sum of about 2^kLevel. The loss to underflow is
+// bounded, so a check of every row decides whether all results are exact. Returns false if they are not; the caller
+// then repeats the example in log space.
 //
-// The bound: factors of one step are at most exp(kLargest) < 2^123, so that no value of a row that is lost, or that was
-// lost in the exponentials of its row, is larger than 2^(kLevel + 124 - 1021) < 2^kLost. The alignments that pass it
-// have at most 2^kLost times the sum of the other way or, if all of that is lost too, 2^kLost times 2^kLost. There are
-// 3 n m values on either way.
+// The bound: factors of one step are at most exp(kLargest) < 2^123. So a value lost in a row, or in the exponentials of
+// its row, is at most 2^(kLevel + 124 - 1021) < 2^kLost. The alignments through it have at most 2^kLost times the sum
+// of the other direction or, if all of that is lost too, 2^kLost times 2^kLost. Each direction has 3 n m values.
 class ScaledSums {
  public:
   ScaledSums(const Scores& s, Scratch& scratch)
       : s_(s), scratch_(scratch), frame_(scratch), width_(padded(s.m) + 8), sums_(s.n + 1, s.m, scratch, 0.0) {}
 
-  // Posteriors are all 0 before; if false is returned, they are of no use.
+  // Posteriors must start at 0. They are invalid if this returns false.
   bool logsum(Posteriors& mu, double& log_z) { return prepare() && downwards(log_z) && upwards(log_z, mu); }
 
  private:
   static constexpr double kLargest = 85, kMostLog = 1e6;
   static constexpr int kLevel = 350, kMostShift = 900;
-  static constexpr double kMost = 0x1p500;  // of the sum of a row, so that products of both ways are finite
+  static constexpr double kMost = 0x1p500;  // for the sum of a row: keeps products of both directions finite
   static constexpr double kLost = -540, kExact = -46;
   static constexpr double kLog2 = 0x1.62e42fefa39efp-1;
 
-  // The exponentials of the first numbers of a row, or of the last ones, relative to the largest of these. They are
-  // taken anew only if the largest one changes, which it does not while longer runs have lower scores.
+  // Exponentials of the first entries of a row, or of the last ones, relative to the largest of them. They are
+  // recomputed only if the largest one changes. It does not change while longer runs have lower scores.
   class Window {
    public:
     void set(bool first_ones, int64_t m, const double* logs, double* exps, double* tops) {
@@ -252,12 +250,12 @@ class ScaledSums {
     const double* logs_ = nullptr;
     double *exps_ = nullptr, *tops_ = nullptr;
     double top_ = kInfinity;
-    int64_t begin_ = 0, end_ = 0;  // of the columns whose exponentials are known
+    int64_t begin_ = 0, end_ = 0;  // columns whose exponentials are known
   };
 
-  // What is before the first match or after the last one of a row: exp(top) times by_y. With `shorter`, the windows are
-  // the columns where the run of letters of x counts, and those where that of y does. Each row takes its own largest
-  // value out: long runs, which other rows or none have, can be larger by more than doubles can hold.
+  // Scores before the first match or after the last one of a row: exp(top) times by_y. With `shorter`, one window has
+  // the columns where the run of x counts and the other those where the run of y counts. Each row has its own top,
+  // because long runs, which only some rows have, can exceed the range of doubles.
   struct Outside {
     double top = -kInfinity, *by_y = nullptr;
     Window of_x, of_y;
@@ -302,7 +300,7 @@ class ScaledSums {
     return true;
   }
 
-  // x_first: whether the run of letters of x counts in the first columns of a row, and that of y in the last ones.
+  // x_first: the run of x counts in the first columns of a row, that of y in the last ones.
   void prepare(const double* by_y, const double* run_y, bool x_first, Outside& o) {
     o.by_y = zeros();
     if (!s_.shorter) {
@@ -317,11 +315,11 @@ class ScaledSums {
     o.of_y.set(!x_first, s_.m, both, scratch_.take(s_.m), scratch_.take(s_.m + 1));
   }
 
-  // Where the top is -inf, all is forbidden, and what is left in by_y is multiplied by 0.
+  // If the top is -inf, everything is forbidden, and stale values in by_y are multiplied by 0.
   void begin_row(int64_t i, AlignmentSums& row) {
     row.begin_y = begin_.by_y;
     if (!s_.shorter) return;
-    const int64_t first = std::min(i, s_.m);  // where the run of x begins to count
+    const int64_t first = std::min(i, s_.m);  // first column where the run of x counts
     const double run_x = s_.lead_x[i];
     begin_.top = std::max(begin_.of_y.top(0, first), begin_.of_x.top(first, s_.m) + run_x);
     if (begin_.top == -kInfinity) return;
@@ -331,7 +329,7 @@ class ScaledSums {
   void end_row(int64_t i, AlignmentSums& row) {
     row.end_y = end_.by_y;
     if (!s_.shorter) return;
-    const int64_t last = std::clamp<int64_t>(s_.m - s_.n + i + 1, 0, s_.m);  // where that of y begins to count
+    const int64_t last = std::clamp<int64_t>(s_.m - s_.n + i + 1, 0, s_.m);  // first column where the run of y counts
     const double run_x = s_.trail_x[i];
     end_.top = std::max(end_.of_x.top(0, last) + run_x, end_.of_y.top(last, s_.m));
     if (end_.top == -kInfinity) return;
@@ -339,8 +337,8 @@ class ScaledSums {
     end_.of_y.write(last, s_.m, end_.top, end_.by_y);
   }
 
-  // The exponent of a row from the sum of the row next to it and from what is outside; `carry` is what the values of
-  // the next row are multiplied by.
+  // Sets the exponent of a row from the sum of the neighboring row and from the score outside. `carry` is the factor
+  // for the values of the neighboring row.
   static bool settle(int64_t next, double sum, double outside, int64_t& e, double& carry) {
     constexpr int64_t kNone = std::numeric_limits<int64_t>::min();
     if (outside != -kInfinity && std::fabs(outside) > kMostLog) return false;
@@ -458,7 +456,7 @@ class ScaledSums {
   Scratch& scratch_;
   Scratch::Frame frame_;
   int64_t width_;
-  Rows sums_;  // of the way down; row i + 1 is that of letter i
+  Rows sums_;  // forward; row i + 1 belongs to letter i
   double *y_open_ = nullptr, *y_extend_ = nullptr, *pairs_ = nullptr;
   std::vector<double> x_open_, x_extend_, tops_, logs_, begins_;
   std::vector<int64_t> exponents_;
@@ -472,7 +470,7 @@ inline double logsum(const Scores& s, Posteriors& mu, Scratch& scratch) {
   return logsum_logs(s, mu);
 }
 
-// Draws alignments one after another; take(path) is called for each of them. False: there is none.
+// Draws alignments and calls take(path) for each. False if no alignment is allowed.
 template <class Take>
 bool sample(const Scores& s, int64_t draws, Random& random, const Take& take) {
   Table f(s.n, s.m, -kInfinity);
@@ -525,7 +523,7 @@ bool sample(const Scores& s, int64_t draws, Random& random, const Take& take) {
 
 // ---- the best alignments --------------------------------------------------------------------------------------------
 
-// What begins and ends at row i, as the kernel takes it: a number for the row and one for each column.
+// Scores of beginning and ending at row i, as the kernel expects them: a number for the row and one for each column.
 class Ends {
  public:
   explicit Ends(const Scores& s)
@@ -572,7 +570,8 @@ struct Cell {
   int64_t i, j;
 };
 
-// The score of the best alignment in linear memory and, unless null, where it ends ({-1, -1}: nothing is matched).
+// The score of the best alignment in linear memory. `last`, unless null, is set to its last match ({-1, -1}: no
+// matches).
 inline double best_score(const Scores& s, Scratch& scratch, Cell* last = nullptr) {
   Scratch::Frame frame(scratch);
   Rows rows(2, s.m, scratch);
@@ -596,8 +595,8 @@ inline double best_score(const Scores& s, Scratch& scratch, Cell* last = nullptr
   return best;
 }
 
-// Paths between given cells, where tables of all cells would be too large: by the row in the middle that an optimal
-// path crosses (Hirschberg 1975; Myers and Miller 1988).
+// Paths between given cells when tables of all cells would be too large. Splits at the middle row that an optimal path
+// crosses (Hirschberg 1975; Myers and Miller 1988).
 class Divider {
  public:
   Divider(const Scores& s, Scratch& scratch) : s_(s), scratch_(scratch) {}
@@ -610,14 +609,14 @@ class Divider {
   }
 
  private:
-  static constexpr int64_t kCells = 1 << 18;  // of a table
+  static constexpr int64_t kCells = 1 << 18;  // per table
   struct Point {
     State state;
     Cell cell;
   };
 
-  // What follows a cell, with maxima, for one row of the columns first .. last. The path ends at `goal`, whose row is
-  // the first to be asked for.
+  // Best score from each cell of one row, columns first .. last, to `goal`. Rows are computed from the row of `goal`
+  // upwards.
   void follow(int64_t i, int64_t first, const Point& goal, Rows& rows, int64_t below, int64_t here) {
     const bool end = i == goal.cell.i;
     for (int64_t j = goal.cell.j; j >= first; --j) {
@@ -658,7 +657,7 @@ class Divider {
     return first;
   }
 
-  // The rows of the trellis of paths that begin at `from`; row r of them lies at place(r).
+  // The rows of the trellis of paths that begin at `from`; row r is stored at place(r).
   template <class Place>
   void lead(const Point& from, int64_t to_row, int64_t to_column, Rows& rows, const Place& place) {
     const int64_t width = to_column - from.cell.j + 1;
@@ -671,7 +670,7 @@ class Divider {
     AlignmentRow row{};
     row.m = width;
     row.begin_x = row.end_x = -kInfinity;
-    row.begin_y = row.end_y = s_.y_open;  // with -inf for the row, whatever they are
+    row.begin_y = row.end_y = s_.y_open;  // any values: the -inf of the row rules them out
     for (int64_t i = from.cell.i + 1; i <= to_row; ++i) {
       gaps_of_row(s_, i, from.cell.j, row);
       states_of_row(rows, place(i - 1), place(i), row);
@@ -732,7 +731,7 @@ class Divider {
   Scratch& scratch_;
 };
 
-// The tables of the best scores up to every state of every cell.
+// The best score up to every state of every cell.
 inline void fill_best(const Scores& s, Rows& rows) {
   rows.clear(0);
   Ends ends(s);
@@ -746,10 +745,10 @@ inline void fill_best(const Scores& s, Rows& rows) {
   }
 }
 
-// The trellis as LazyKbest wants it: a node for every state of every cell, and one for all of them.
+// The trellis as a graph for LazyKbest: a node for every state of every cell, and a root.
 class Graph {
  public:
-  static constexpr int64_t kBegins = 3;  // the way into a match that begins an alignment; 0 to 2: after M, X, Y
+  static constexpr int64_t kBegins = 3;  // edge into a match that begins an alignment; 0 to 2: after M, X, Y
 
   Graph(const Scores& s, Scratch& scratch) : s_(s), rows_(s.n + 1, s.m, scratch) {
     fill_best(s, rows_);
@@ -821,7 +820,7 @@ class Graph {
       default: return e % 4 == kY ? s_.y_extend[p.j] : s_.y_open[p.j];
     }
   }
-  // Adds the step of an edge, unless it is one of the root.
+  // Adds the step of an edge, unless it is an edge of the root.
   void step(int64_t e, Path& path) const {
     if (e >= 4 * root()) return;
     const Place p = place(e / 4);
@@ -840,7 +839,7 @@ class Graph {
 
 // The best alignment; its score is -inf if there is none.
 inline double best(const Scores& s, Path& path, Scratch& scratch) {
-  constexpr int64_t kCells = 1 << 20;  // of tables of all cells, 24 bytes each
+  constexpr int64_t kCells = 1 << 20;  // in tables of all cells, 24 bytes each
   path.clear();
   if (s.n <= kCells / s.m) {
     Scratch::Frame frame(scratch);
@@ -863,7 +862,7 @@ inline double best(const Scores& s, Path& path, Scratch& scratch) {
   return value;
 }
 
-// The k best; take(score, path) is called for each, best first.
+// The k best alignments; take(score, path) is called for each, best first.
 template <class Take>
 void kbest(const Scores& s, int64_t k, Scratch& scratch, const Take& take) {
   Scratch::Frame frame(scratch);
@@ -879,19 +878,19 @@ void kbest(const Scores& s, int64_t k, Scratch& scratch, const Take& take) {
   }
 }
 
-// The best alignment at each total cost, where `c` has whole costs in the form of scores: every state of every cell has
-// the best path at each cost that a path to it can have. take(cost, score, path) is called in the order of the costs.
+// The best alignment at each total cost; `c` contains integer costs in the form of scores. Every state of every cell
+// keeps the best path at each cost that a path to it can have. take(cost, score, path) is called in order of cost.
 template <class Take>
 void best_by_cost(const Scores& s, const Scores& c, const Take& take) {
   struct Counted {
     int64_t cost;
     double value;
-    int32_t way;     // the state before; 3: it begins
-    int32_t before;  // which of the paths to it
+    int32_t way;     // the state before; 3: the alignment begins here
+    int32_t before;  // index of the path to that state
   };
   using List = std::vector<Counted>;
   List merged;
-  // Both lists ascend in their costs; of equal ones the better stays.
+  // Both lists ascend in cost. Of equal costs, the better one stays.
   const auto add = [&](List& to, const List& from, double cost, double value, int way) {
     if (!(value > -kInfinity) || from.empty()) return;
     const auto more = static_cast<int64_t>(cost);
@@ -934,7 +933,7 @@ void best_by_cost(const Scores& s, const Scores& c, const Take& take) {
     }
   struct Last {
     double value;
-    int64_t cell;  // -1: nothing is matched
+    int64_t cell;  // -1: no matches
     size_t which;
   };
   std::map<int64_t, Last> found;

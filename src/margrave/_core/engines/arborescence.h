@@ -1,17 +1,17 @@
 // Arc-factored non-projective dependency trees: best tree, k best, partition function and marginals, samples.
 //
-// Words are 1..n and the root is 0. The arc from head h to word m is part (m - 1) n + (h < m ? h : h - 1); its score is
-// theta[part], a finite number or -inf (forbidden). A tree gives every word one head such that all words reach the
-// root; with `single_root` exactly one word has head 0.
+// Words are 1..n and the root is 0. The arc from head h to word m is part (m - 1) n + (h < m ? h : h - 1). Its score is
+// theta[part], finite or -inf (forbidden). A tree gives every word one head such that all words reach the root. With
+// `single_root`, exactly one word has head 0.
 //
 //   argmax   Edmonds (1967) by path growing on dense rows, O(n^2), single root included
 //   kbest    Camerini, Fratta and Maffioli (1980), two O(n^2) runs per tree
-//   logsum   the matrix-tree theorem by state reduction (Grassmann, Taksar, Heyman 1985): nothing is ever subtracted,
-//            so every marginal keeps its digits where an LU of the Laplacian loses them all; O(n^3)
+//   logsum   the matrix-tree theorem by state reduction (Grassmann, Taksar, Heyman 1985), O(n^3). Nothing is ever
+//            subtracted, so marginals stay accurate where an LU of the Laplacian loses all digits.
 //   sample   Wilson (1996); where its walks would take too long, exact draws along the same elimination, O(n^3)
-//   check    whether heads make a tree
+//   check    whether heads form a tree
 //
-// Every function takes a Workspace, which holds all memory between calls: one per thread.
+// Every function takes a Workspace, which keeps its memory between calls. Use one per thread.
 #pragma once
 
 #include <algorithm>
@@ -30,20 +30,23 @@ namespace margrave::tree {
 
 struct Workspace;
 
-// The best tree into `heads` (n), and its score; -inf, and `heads` untouched, when there is none.
+// Writes the best tree to `heads` (n) and returns its score. If there is none, returns -inf and leaves `heads`
+// unchanged.
 double argmax(int n, const double* theta, bool single_root, Workspace& ws, std::vector<int32_t>& heads);
 
-// The k best distinct trees, best first, into `heads` (count, n) and `values` (count); fewer when fewer exist.
+// Writes the k best distinct trees, best first, to `heads` (count, n) and `values` (count); fewer if fewer exist.
 int kbest(int n, const double* theta, bool single_root, int k, Workspace& ws, std::vector<int32_t>& heads,
           std::vector<double>& values);
 
-// log sum over trees of exp(score), and the marginal of every part into `mu` (n n); -inf and zeros when there is none.
+// Returns log sum over trees of exp(score) and writes the marginal of every part to `mu` (n n). If no tree exists: -inf
+// and zeros.
 double logsum(int n, const double* theta, bool single_root, Workspace& ws, double* mu);
 
-// The same with log mu - log (1 - mu) of every part into `odds` (n n): -inf if no tree has it, inf if every tree has.
+// The same with log mu - log (1 - mu) of every part in `odds` (n n): -inf if no tree contains it, inf if every tree
+// does.
 double log_odds(int n, const double* theta, bool single_root, Workspace& ws, double* odds);
 
-// A tree with probability exp(score) / Z into `heads` (n); false when there is none. `rng.uniform()` is in [0, 1).
+// Draws a tree with probability exp(score) / Z into `heads` (n); false if none exists. `rng.uniform()` is in [0, 1).
 template <class Rng>
 bool sample(int n, const double* theta, bool single_root, Rng& rng, Workspace& ws, std::vector<int32_t>& heads);
 
@@ -51,7 +54,7 @@ enum class HeadError { none, out_of_range, self, cycle, several_roots };
 
 struct HeadCheck {
   HeadError error = HeadError::none;
-  int word = 0;  // the word at fault: one on the cycle, the second child of the root
+  int word = 0;  // a word on the cycle, or the second child of the root
 };
 
 HeadCheck check(int n, const int32_t* heads, bool single_root);
@@ -62,13 +65,12 @@ inline size_t part(int n, int head, int word) {
   return static_cast<size_t>(word - 1) * static_cast<size_t>(n) + static_cast<size_t>(head < word ? head : head - 1);
 }
 
-// An arc, and its head and word from the number of its part.
 struct Arc {
   int16_t head, word;
 };
 
 inline Arc arc_of(int n, int64_t part_number) {
-  const int64_t word = part_number / n + 1, place = part_number % n;  // the place of a head skips the word
+  const int64_t word = part_number / n + 1, place = part_number % n;  // head positions skip the word itself
   return {static_cast<int16_t>(place < word ? place : place + 1), static_cast<int16_t>(word)};
 }
 
@@ -81,15 +83,15 @@ inline double score(int n, const double* theta, const int32_t* heads) {
 // ---- The best tree, and the runner-up ------------------------------------------------------------------------------
 
 // Edmonds' algorithm. Nodes 1..n are words; larger ids are contracted cycles. A path grows backwards along best
-// incoming arcs until it meets the root or a finished node (then it is finished too) or itself (then the cycle becomes
-// a node).
+// incoming arcs. It ends at the root or at a finished node, and is then finished too. If it meets itself, the cycle is
+// contracted.
 //
 // Single root: order trees by (number of root arcs, score), as if every root arc cost a symbolic infinity. A cycle
-// never holds a root arc, so contraction leaves those infinities alone and the order comes down to one rule: take a
-// root arc only where no other arc is left.
+// never contains a root arc, so contraction leaves these infinities alone. The order reduces to one rule: use a root
+// arc only if no other arc is left.
 class Arborescence {
  public:
-  // The best way to leave the best tree: the runner-up is the best tree without this arc. word = 0: there is none.
+  // The smallest change of the best tree: the runner-up is the best tree without this arc. word = 0: there is none.
   struct Swap {
     double loss = std::numeric_limits<double>::infinity();
     int head = 0;
@@ -98,7 +100,7 @@ class Arborescence {
 
   bool solve(int n, const double* theta, bool single_root);
   const std::vector<int32_t>& heads() const { return heads_; }
-  Swap runner_up();  // after solve() without a single root said true, while theta lives
+  Swap runner_up();  // only after solve() without a single root returned true, while theta lives
 
  private:
   enum State : uint8_t { kNew, kOnPath, kDone };
@@ -123,13 +125,13 @@ class Arborescence {
   int n_ = 0, nodes_ = 0;
   const double* theta_ = nullptr;
   bool single_root_ = false;
-  std::vector<double> rows_;   // (n, n + 1): by head, the best score of an arc into a node, less what its words gave up
+  std::vector<double> rows_;   // (n, n + 1): by head, the best score of an arc into a node, minus shifts
   std::vector<double> best_;   // by node: score of the arc it chose
-  std::vector<double> shift_;  // by word: what an arc into it gives up: the arcs chosen by the nodes that hold it
+  std::vector<double> shift_;  // by word: cost of an arc into it: the chosen arcs of all nodes that contain it
   std::vector<int> slot_;      // by node: its row
-  std::vector<int> parent_, head_, word_;  // by node: the node that swallowed it, and the arc it chose
-  std::vector<int> first_, last_, next_;   // the words in a node, as a piece of one linked list
-  std::vector<int> top_;                   // by word: the outermost node that holds it
+  std::vector<int> parent_, head_, word_;  // by node: the cycle that contains it, and the arc it chose
+  std::vector<int> first_, last_, next_;   // the words of a node, as a section of one linked list
+  std::vector<int> top_;                   // by word: the outermost node that contains it
   std::vector<uint8_t> state_, kept_;      // by node; kept: its own arc is in the tree
   std::vector<int> path_, order_, outside_;
   std::vector<uint8_t> below_;
@@ -180,7 +182,7 @@ inline void Arborescence::start() {
   }
 }
 
-// The best arc into node x from outside; false when there is none.
+// The best arc into node x from outside; false if there is none.
 inline bool Arborescence::choose_arc(int x) {
   const double* scores = row(x);
   int head = 0;
@@ -207,7 +209,7 @@ inline bool Arborescence::choose_arc(int x) {
   return true;
 }
 
-// The end of the path, from node x on, becomes one node. An arc into a member costs the arc that member chose.
+// Contracts the end of the path, from node x on. An arc into a member costs the arc that the member chose.
 inline int Arborescence::contract_cycle(int x) {
   const int z = nodes_++;
   slot_[z] = slot_[x];
@@ -238,7 +240,7 @@ inline int Arborescence::contract_cycle(int x) {
   return z;
 }
 
-// From the outermost cycle inwards: the arc into a cycle replaces the one chosen by the member that it enters.
+// From the outermost cycle inwards: the arc into a cycle replaces the arc chosen by the member that it enters.
 inline bool Arborescence::expand() {
   for (int z = nodes_ - 1; z > n_; --z) {
     int member = word_[z];
@@ -256,8 +258,8 @@ inline bool Arborescence::expand() {
   return !single_root_ || root_arcs == 1;
 }
 
-// Camerini et al.: the runner-up swaps one arc of the (contracted) tree for the next best one into the same node,
-// from a head that does not hang below that node.
+// Camerini et al.: the runner-up replaces one arc of the (contracted) tree by the next best one into the same node,
+// from a head that is not below that node.
 inline Arborescence::Swap Arborescence::runner_up() {
   order_from_root();
   std::fill(shift_.begin(), shift_.end(), 0.0);
@@ -282,7 +284,7 @@ inline Arborescence::Swap Arborescence::runner_up() {
   return swap;
 }
 
-// Every word after its head.
+// Orders every word after its head.
 inline void Arborescence::order_from_root() {
   order_.clear();
   below_.assign(n_ + 1, 0);  // here: already in order_
@@ -304,28 +306,30 @@ inline void Arborescence::mark_descendants(int word) {
 
 // ---- The partition function ----------------------------------------------------------------------------------------
 
-// The walk from word m steps to head h with weight w_hm = exp(theta_hm - c_m). Eliminating word k leaves the walk as it
-// is seen on the other words and the root:
+// The walk from word m steps to head h with weight w_hm = exp(theta_hm - c_m). Eliminating word k leaves the walk as
+// seen on the other words and the root:
 //
 //   s_k = sum_j w_jk,   w_ji += (w_jk / s_k) w_ki     (i, j: what is left, j != i)
 //
 // and Z = exp(sum_m c_m) prod_k s_k. Rows of eliminated words stay, divided by s_k, and are updated like the others:
-// the row of h says where the walk from h first meets what is left. With only word m left, its entry for the root is
-// the probability esc_h that the walk from h reaches the root before m. A tree is the walk without its loops, so the
-// head of m is where the walk goes when it leaves m for the last time:
+// the row of h is the distribution of where the walk from h first meets a remaining node. With only word m left, its
+// entry for the root is the probability esc_h that the walk from h reaches the root before m. A tree is the walk
+// without its loops, so the head of m is where the walk goes when it leaves m for the last time:
 //
 //   R_m = w_0m + sum_h w_hm esc_h,   mu_0m = w_0m / R_m,   mu_hm = w_hm esc_h / R_m,   and s_m = R_m for the last word.
 //
-// Every word becomes the last one by divide and conquer: eliminate the second half and recurse into the first, then the
-// other way round. That makes 3/2 n^3 multiply-adds, in loops of length n over contiguous memory.
+// Divide and conquer makes every word the last one: eliminate the second half and recurse into the first, then vice
+// versa. This takes 3/2 n^3 multiply-adds, in loops of length n over contiguous memory.
 //
-// Single root: let the root arcs be infinitesimal, w_0m = epsilon v_m, then only trees with the fewest root arcs count.
-// Sums of positive numbers never lose their leading order, so the limit can be taken term by term: the root is `rare`,
-// its column holds multiples of epsilon, and s_k is the sum over words. When that is 0, the walk from k stays within
-// the eliminated words and must leave for the root from there: s_k = epsilon v_k, epsilon is spent, root arcs are no
-// longer possible, and the column of the root becomes that of k. If this happens twice, no tree has a single root.
+// Single root: let the root arcs be infinitesimal, w_0m = epsilon v_m. Then only trees with the fewest root arcs count.
+// Sums of positive numbers never lose their leading order, so the limit can be taken term by term. The root is `rare`:
+// its column holds multiples of epsilon, and s_k is the sum over words. If that sum is 0, the walk from k stays within
+// the eliminated words and must leave for the root from there. Then s_k = epsilon v_k, epsilon is used up, root arcs
+// are no longer possible, and the column of the root becomes that of k. If this happens twice, no tree has a single
+// root.
 //
-// T is double, or Wide if that fails: when a sum is zero, or so small or large that a double might have falsified it.
+// T is double, or Wide if double fails: a sum is zero, or so small or large that underflow or overflow may have changed
+// it.
 template <class T>
 class StateReduction {
  public:
@@ -337,9 +341,9 @@ class StateReduction {
     bool rare;
   };
 
-  // Calls visitor.marginals(m, mu of the n arcs into m) for every word in order, and visitor.clamp(block, middle)
-  // before words first..middle-1, all visited, are eliminated in favor of the rest. False if it fails. A visitor with
-  // a function log_odds(m, numbers of the n arcs into m) is given log mu - log (1 - mu) instead of mu.
+  // Calls visitor.marginals(m, mu of the n arcs into m) for every word in order. Calls visitor.clamp(block, middle)
+  // before words first..middle-1, all visited, are eliminated. A visitor with a function log_odds(m, numbers of the n
+  // arcs into m) receives log mu - log (1 - mu) instead of mu. Returns false on failure.
   template <class Visitor>
   bool run(int n, const double* theta, bool single_root, Visitor& visitor) {
     n_ = n;
@@ -348,14 +352,14 @@ class StateReduction {
     return load(theta) && divide(Block{columns_, columns_ + n, 0, n, single_root}, spare_, visitor);
   }
 
-  // log Z, after run() said true.
+  // log Z, after run() returned true.
   double log_partition() const { return product_.log() + log_scale_; }
 
  private:
   static constexpr bool kWide = std::is_same_v<T, Wide>;
-  // Underflow falsifies a double by at most 1e-308. To reach a result that error is divided by at most three small sums
-  // (that of the row, the chance to leave a loop, R_m), and 1e-308 / 1e-270 is nothing. Multiples of epsilon may also
-  // grow; an overflow makes R_m infinite or NaN.
+  // Underflow changes a double by at most 1e-308. Before it reaches a result, this error is divided by at most three
+  // small sums (that of the row, the probability of leaving a loop, R_m), and 1e-308 / 1e-270 is negligible. Multiples
+  // of epsilon may also grow; an overflow makes R_m infinite or NaN.
   static constexpr double kSmallest = 1e-90, kLargest = 1e90;
 
   static T exp(double x) {
@@ -410,7 +414,7 @@ bool StateReduction<T>::load(const double* theta) {
   size_t spare = 0;
   for (int words = n_; words > 1; words -= words / 2) spare += columns(words + 1);
   memory_.resize(std::max(memory_.size(), columns(2 * n_ + 2) + spare));
-  weights_ = memory_.data();          // (n, n): of the parts
+  weights_ = memory_.data();          // (n, n): by part
   columns_ = weights_ + columns(n_);  // (n + 1, n): the same by head, root first
   pivots_ = columns_ + columns(n_ + 1);
   spare_ = pivots_ + n_;
@@ -434,7 +438,7 @@ bool StateReduction<T>::load(const double* theta) {
     T* weights = weights_ + columns(m);
     weights[0] = exp(scores[0] - scales_[m] - root_scale);
     for (int h = 1; h < n_; ++h) weights[h] = exp(scores[h] - scales_[m]);
-    T* column = columns_ + m;  // of the root, then word by word
+    T* column = columns_ + m;  // the root, then word by word
     for (int h = 0; h <= m; ++h, column += n_) *column = weights[h];
     *column = T();
     for (int h = m + 1; h < n_; ++h) *(column += n_) = weights[h];
@@ -442,7 +446,7 @@ bool StateReduction<T>::load(const double* theta) {
   return true;
 }
 
-// c_m: makes the largest weight 1. Under a single root the root arcs have a scale of their own, the same for all words.
+// c_m makes the largest weight 1. With a single root, the root arcs have their own scale, the same for all words.
 template <class T>
 double StateReduction<T>::scale_of(const double* scores) const {
   double scale = kForbidden;
@@ -450,7 +454,7 @@ double StateReduction<T>::scale_of(const double* scores) const {
   return scale == kForbidden ? scores[0] : scale;
 }
 
-// Eliminates word k, when words first..last-1 are left.
+// Eliminates word k while words first..last-1 are left.
 template <class T>
 bool StateReduction<T>::eliminate(Block& block, int k, int first, int last) {
   const auto column_of = [&](int word) { return block.words + columns(word - block.first); };
@@ -474,7 +478,7 @@ bool StateReduction<T>::eliminate(Block& block, int k, int first, int last) {
     column[k] = through;
   };
   update(block.root);
-  if (last - first == 1) return true;  // the column of the last word is never looked at
+  if (last - first == 1) return true;  // the column of the last word is never read
   for (int j = first; j < last; ++j) update(column_of(j));
   return true;
 }
@@ -524,17 +528,17 @@ bool StateReduction<T>::marginals(const Block& block) {
   mu_[0] = value(from_root / sum);
   for (int h = 1; h <= m; ++h) mu_[h] = value(weights[h] * escape[h - 1] / sum);
   for (int h = m + 1; h < n_; ++h) mu_[h] = value(weights[h] * escape[h] / sum);
-  if (m == 0) {  // the first word to be the last one: all others have their pivots
+  if (m == 0) {  // the first word that is left alone: all others have pivots
     product_ = Wide(sum);
     for (int k = 1; k < n_; ++k) product_ = product_ * Wide(pivots_[k]);
   }
   return true;
 }
 
-// log mu - log (1 - mu) of the arcs into the only word left, in place of their marginals. Neither 1 - mu nor a sum over
-// the other arcs is ever a difference, and weights that a double cannot hold do no harm, since logs are taken before
-// they are multiplied. False if the chance that a head escapes to the root is too small for doubles: marginals round it
-// to 0, but log-odds of -inf would say that no tree has the arc.
+// log mu - log (1 - mu) of the arcs into the only word left, in place of their marginals. No subtraction occurs in 1 -
+// mu or in sums over the other arcs. Logs are taken before multiplying, so weights outside the range of doubles are
+// harmless. Returns false if the probability that a head escapes to the root underflows. A marginal may round it to 0,
+// but a log-odds of -inf would mean that no tree contains the arc.
 template <class T>
 bool StateReduction<T>::log_odds(const Block& block) {
   const int m = block.first;
@@ -555,12 +559,12 @@ bool StateReduction<T>::log_odds(const Block& block) {
   int best = 0;
   for (int k = 1; k < n_; ++k)
     if (logs[k] > logs[best]) best = k;
-  double second = kForbidden, beside = 0;  // the sum of all but the best one
+  double second = kForbidden, beside = 0;  // beside: the sum of all but the best one
   for (int k = 0; k < n_; ++k)
     if (k != best) second = std::max(second, logs[k]);
   before_.resize(n_);
   double sum = 0;
-  for (int k = 0; k < n_; ++k) {  // the sums of those before and, below, of those behind
+  for (int k = 0; k < n_; ++k) {  // sums of the entries before and, below, after
     before_[k] = sum;
     sum += std::exp(logs[k] - logs[best]);
     if (k != best && second > kForbidden) beside += std::exp(logs[k] - second);
@@ -575,7 +579,7 @@ bool StateReduction<T>::log_odds(const Block& block) {
   return true;
 }
 
-// Visits of StateReduction::run that store the marginals.
+// Visitor of StateReduction::run that stores the marginals.
 struct Marginals {
   double* mu;
   int n;
@@ -585,7 +589,7 @@ struct Marginals {
   void clamp(const Block&, int) {}
 };
 
-// Visits that store log-odds.
+// Visitor that stores log-odds.
 struct LogOdds {
   double* odds;
   int n;
@@ -597,19 +601,19 @@ struct LogOdds {
 
 // ---- Samples -------------------------------------------------------------------------------------------------------
 
-// The part of a word that a uniform number u in [0, 1) chooses, from the cumulative weights of the word's n parts.
+// The part of a word that a uniform number u in [0, 1) selects, given the cumulative weights of the word's n parts.
 inline int draw(int n, const double* cumulative, double u) {
   const double* const end = cumulative + n;
   const double* chosen = std::upper_bound(cumulative, end, u * end[-1]);
-  if (chosen == end) chosen = std::lower_bound(cumulative, end, end[-1]);  // u * total was rounded up to the total
+  if (chosen == end) chosen = std::lower_bound(cumulative, end, end[-1]);  // rounding made u * total equal to the total
   return static_cast<int>(chosen - cumulative);
 }
 
 inline int head_of(int chosen, int word) { return chosen < word ? chosen : chosen + 1; }
 
-// Wilson's algorithm: walk from every word to the tree so far, and keep the walk without its loops. False when it takes
-// more than `budget` steps. A new start by another method then does no harm: the loops that are cut off, and with them
-// the number of steps, are independent of the tree (Wilson 1996, section 3).
+// Wilson's algorithm: walk from every word to the tree so far, and keep the walk without its loops. Returns false after
+// more than `budget` steps. Restarting with another method introduces no bias: the erased loops, and so the number of
+// steps, are independent of the tree (Wilson 1996, section 3).
 template <class Rng>
 bool wilson(int n, const double* theta, Rng& rng, int64_t budget, std::vector<double>& cumulative,
             std::vector<int32_t>& heads) {
@@ -641,8 +645,8 @@ bool wilson(int n, const double* theta, Rng& rng, int64_t budget, std::vector<do
   return true;
 }
 
-// Draws the heads word by word, each from its marginals given the heads drawn before: a word is clamped to its head
-// when the elimination comes to it.
+// Draws the heads word by word, each from its marginals given the heads drawn before. A word is clamped to its head
+// before it is eliminated.
 template <class T>
 struct Draws {
   const double* uniform;
@@ -654,11 +658,11 @@ struct Draws {
     heads[m] = head_of(draw(n, mu, uniform[m]), m + 1);
   }
 
-  // The row of a word clamped to h: where the walk from h first meets the block. That is h itself if it is in the
+  // The row of a word clamped to h: where the walk from h first meets the block, which is h itself if h is in the
   // block.
   void clamp(const typename StateReduction<T>::Block& block, int middle) {
     for (int m = block.first; m < middle; ++m) {
-      const int head = heads[m] - 1;  // counted like m; the root is -1
+      const int head = heads[m] - 1;  // numbered like m; the root is -1
       const bool met = head < 0 || (block.first <= head && head < block.last);
       block.root[m] = met ? T(head < 0 ? 1.0 : 0.0) : block.root[head];
       T* column = block.words;
@@ -684,17 +688,17 @@ inline double argmax(int n, const double* theta, bool single_root, Workspace& ws
   return score(n, theta, heads.data());
 }
 
-// A set of trees is all trees under constraints: arcs required and arcs forbidden. A branch is a set whose best tree
-// is known, with an arc of that tree which the set's second best tree does not have: split there, one half has the
-// old tree as its best and the other the new one, and both make new branches.
+// A set of trees is defined by constraints: required arcs and forbidden arcs. A branch is a set whose best tree is
+// known, with an arc of that tree that the set's second best tree does not contain. Splitting there gives two sets: one
+// has the old tree as its best, the other the new one. Both yield new branches.
 //
-// Single root: the first split is by the child of the root. The trees with the same child r as the best one need no
-// other root arc, so that they are searched as if several were possible, which takes half the time. The best tree with
-// another child is a branch of its own; once it is the next best tree, the same happens with its child.
+// Single root: the first split is by the child of the root. Trees with the same child r as the best one need no other
+// root arc. They are searched as if several roots were allowed, which halves the time. The best tree with another child
+// is a branch of its own. When it becomes the next best tree, the set is split again by its child.
 inline int kbest(int n, const double* theta, bool single_root, int k, Workspace& ws, std::vector<int32_t>& heads,
                  std::vector<double>& values) {
   struct Constraint {
-    int before;  // the constraints of a set are a chain, ended by -1
+    int before;  // the constraints of a set are a linked list, ended by -1
     int head, word;
     bool required;
   };
@@ -703,7 +707,7 @@ inline int kbest(int n, const double* theta, bool single_root, int k, Workspace&
     int constraints;
     int root;        // the only child of the root; 0: any, or several
     int tree;        // the best one
-    int head, word;  // the arc; word 0: these are all trees with another child of the root, and `other` is the best
+    int head, word;  // the split arc; word 0: all trees with another child of the root, whose best is `other`
     bool operator<(const Branch& than) const { return value < than.value; }
   };
   const auto size = static_cast<size_t>(n);
@@ -745,11 +749,11 @@ inline int kbest(int n, const double* theta, bool single_root, int k, Workspace&
     queue.push_back(branch);
     std::push_heap(queue.begin(), queue.end());
   };
-  // After solve(last, root), where tree t is known to be best.
+  // Requires solve(last, root), where tree t is known to be best.
   const auto push = [&](int last, int root, int t) {
     const std::vector<int32_t>& best = ws.arborescence.heads();
     const auto differs = std::mismatch(best.begin(), best.end(), tree(t));
-    if (differs.first != best.end()) {  // a tie: this one is as good, and is next
+    if (differs.first != best.end()) {  // a tie: this tree is as good and comes next
       const int word = static_cast<int>(differs.first - best.begin()) + 1;
       add({score(n, theta, best.data()), last, root, t, *differs.second, word});
     } else {
@@ -762,7 +766,7 @@ inline int kbest(int n, const double* theta, bool single_root, int k, Workspace&
     constraints.push_back({last, head, word, required});
     return static_cast<int>(constraints.size()) - 1;
   };
-  // Splits the set of all trees whose roots are not forbidden, of which t is the best, by the child of the root.
+  // Splits the set of all trees without forbidden root arcs, whose best is t, by the child of the root.
   const auto split_by_root = [&](int last, int t) {
     const int root = static_cast<int>(std::find(tree(t), tree(t) + n, 0) - tree(t)) + 1;
     if (solve(-1, root)) push(-1, root, t);
@@ -828,7 +832,7 @@ inline double logsum(int n, const double* theta, bool single_root, Workspace& ws
 template <class Rng>
 bool sample(int n, const double* theta, bool single_root, Rng& rng, Workspace& ws, std::vector<int32_t>& heads) {
   const auto size = static_cast<size_t>(n);
-  if (single_root) {  // draw the root's child, and leave no other root arc and that word no other head
+  if (single_root) {  // draw the root's child, then forbid other root arcs and other heads of that word
     ws.mu.resize(size * size);
     ws.cumulative.resize(size);
     if (logsum(n, theta, true, ws, ws.mu.data()) == kForbidden) return false;
@@ -849,8 +853,8 @@ bool sample(int n, const double* theta, bool single_root, Rng& rng, Workspace& w
   const int64_t budget = int64_t{n} * n;  // steps that take about as long as the elimination
   if (wilson(n, theta, rng, budget, ws.cumulative, heads)) return true;
 
-  // One number a word, drawn beforehand: should doubles fail half way, Wide draws the same tree and not another one,
-  // which would favor the trees on which doubles succeed.
+  // One uniform number per word, drawn in advance. If doubles fail halfway, Wide then draws the same tree. Drawing a
+  // new one would favor the trees on which doubles succeed.
   ws.uniform.resize(size);
   for (double& u : ws.uniform) u = rng.uniform();
   heads.assign(size, 0);

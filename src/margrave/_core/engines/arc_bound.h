@@ -1,9 +1,9 @@
 // An upper bound on log Z of non-projective trees with scores of pairs of arcs, for sentences on which belief
 // propagation fails (001, footnote 17; Wainwright and Jordan 2008). Arcs and pairs as in engines/arc_messages.h.
 //
-// The entropy of a distribution over trees is at most that of the arc-factored distribution with the same arcs, H_tree,
-// and at most that of every forest of pairs, since a forest keeps part of the dependences. So for 0 < kappa < 1, and
-// shares rho of the pairs in the forest polytope (engines/spanning_forests.h),
+// The entropy of a distribution over trees is at most that of the arc-factored distribution with the same arc
+// marginals, H_tree. It is also at most that of every forest of pairs, since a forest keeps only some of the
+// dependences. So for 0 < kappa < 1, and shares rho of the pairs in the forest polytope (engines/spanning_forests.h),
 //
 //   log Z <= max over z of <s, z> + kappa H_tree(z) + (1 - kappa) (sum_a H_a(z) - sum_p rho_p I_p(z)),
 //
@@ -14,14 +14,15 @@
 //   log Z <= kappa log Z_tree(B - r) + (1 - kappa) mean over forests of log Z_forest,
 //
 // where a forest has the scores B_a of its arcs and s_p / ((1 - kappa) rho_p) y_a y_b - m_pa y_a - m_pb y_b of its
-// pairs. This is true at any messages, because the scores on the right sum to s. The bound is least at a fixed point of
+// pairs. This holds for any messages, because the scores on the right sum to s. The bound is smallest at a fixed point
+// of
 //
 //   r_a <- logit mu_a - (B_a - r_a)                              mu: marginals of trees with the scores B - r
 //   m_pa <- log(1 + exp(x_b + s_p / ((1 - kappa) rho_p))) - log(1 + exp(x_b)),    x_b = B_b - m_pb,
 //
-// where trees and forests agree about z, which is the gradient. Steps towards these values are shortened until the
-// bound does not rise. Arcs that every tree has hand the scores of their pairs on to the other arc, and those that no
-// tree has are left out.
+// where trees and forests agree on z, which is the gradient. Steps towards these values are shortened until the bound
+// does not rise. If every tree contains an arc, the scores of its pairs move to the other arc. Arcs in no tree are left
+// out.
 #pragma once
 
 #include <algorithm>
@@ -38,7 +39,7 @@ namespace margrave::tree {
 
 class ArcBound {
  public:
-  // theta and mu as in ArcMessages. The bound, and its gradient at fixed messages into mu.
+  // theta and mu as in ArcMessages. Returns the bound; mu is its gradient at fixed messages.
   MessageResult run(const ArcGraph& graph, const double* theta, const MessageSettings& settings, double kappa,
                     double* mu) {
     graph_ = &graph;
@@ -69,8 +70,8 @@ class ArcBound {
   }
 
  private:
-  // The share of the new message in a step. It shrinks where the bound would rise, since a tree ties many arcs together
-  // and full steps overshoot.
+  // The share of the new message in a step. It shrinks if the bound would rise: a tree couples many arcs, so full steps
+  // overshoot.
   static constexpr double kFirstShare = 0.5, kMore = 1.1, kLess = 0.5;
   static constexpr double kRounding = 1e-13;
   static constexpr double kLargestLogit = 1e17;  // Wide::exp(-x) is 0 beyond
@@ -90,8 +91,8 @@ class ArcBound {
   static double softplus(double x) { return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x)); }
   static double sigmoid(double x) { return x > 0 ? 1 / (1 + std::exp(-x)) : std::exp(x) / (1 + std::exp(x)); }
   static double message(double x, double score) { return softplus(x + score) - softplus(x); }
-  // Odds of an arc that some trees have and some have not underflow at enormous scores only. The bound is valid at any
-  // messages, but an infinite one would forbid the arc.
+  // The odds of an arc that is in some trees but not in all underflow only at enormous scores. The bound is valid for
+  // any messages, but an infinite one would forbid the arc.
   static double finite(double logit) { return std::isinf(logit) ? std::copysign(kLargestLogit, logit) : logit; }
   bool free(int32_t arc) const { return kind_[arc] == Kind::kFree; }
 
@@ -109,8 +110,8 @@ class ArcBound {
     return log_z;
   }
 
-  // Scores of arcs, with those of the pairs that arcs of every tree hand on, and the pairs that are left. False if no
-  // tree is allowed.
+  // Computes the scores of arcs and the remaining pairs. Scores of pairs with an arc of every tree move to the other
+  // arc. False if no tree is allowed.
   bool reduce(const double* theta) {
     const int64_t arcs = graph_->arc_count;
     std::vector<char> forbidden(arcs, 0);
@@ -119,7 +120,7 @@ class ArcBound {
       scores_.assign(theta, theta + arcs);
       for (size_t a = 0; a < forbidden.size(); ++a)
         if (forbidden[a]) scores_[a] = kForbidden;
-      // Which arcs all trees or none have does not depend on the scores, and large ones must not blur it.
+      // Which arcs are in all trees or in none does not depend on finite scores. Large scores would blur the answer.
       std::vector<double> allowed = scores_;
       for (double& score : allowed)
         if (score != kForbidden) score = 0;
@@ -163,7 +164,7 @@ class ArcBound {
     gather();
   }
 
-  // B, and B - r, at the messages as they are.
+  // B, and B - r, at the current messages.
   void gather() {
     total_ = scores_;
     for (size_t a = 0; a < total_.size(); ++a)
@@ -177,7 +178,7 @@ class ArcBound {
       if (kind_[a] == Kind::kFree) to_tree_[a] -= from_tree_[a];
   }
 
-  // A step of all messages towards their new values; the largest difference between old and new ones.
+  // Moves all messages towards their new values. Returns the largest difference between old and new ones.
   double sweep(double share) {
     double largest = 0;
     const auto update = [&](double& old, double next) {
@@ -203,7 +204,7 @@ class ArcBound {
     pairs_ = std::move(before.pairs);
   }
 
-  // The bound at the messages as they are, and the log-odds of the tree; with mu, the gradient.
+  // The bound at the current messages, and the log-odds of the tree; with mu, the gradient.
   double evaluate(double* mu) {
     double value = kappa_ * ask_tree(to_tree_);
     for (size_t a = 0; a < kind_.size(); ++a) {
@@ -212,7 +213,7 @@ class ArcBound {
     }
     const double share = (1 - kappa_) / static_cast<double>(forests_.forests().size());
     for (const Forest& forest : forests_.forests()) value += share * sum_forest(forest, share, mu);
-    for (int64_t p = 0; mu && p < graph_->pair_count; ++p) {  // of pairs that were handed on
+    for (int64_t p = 0; mu && p < graph_->pair_count; ++p) {  // pairs whose scores moved to an arc
       const auto [a, b] = graph_->pairs[p];
       if (kind_[a] == Kind::kAlways)
         mu[graph_->arc_count + p] = mu[b];
@@ -222,12 +223,12 @@ class ArcBound {
     return value;
   }
 
-  // log Z of a forest. With mu, adds `share` times its marginals of arcs to mu, and those of its pairs in such parts
-  // that they sum to a mean.
+  // log Z of a forest. With mu, adds `share` times its arc marginals to mu, and its pair marginals weighted such that
+  // they sum to a mean.
   double sum_forest(const Forest& forest, double share, double* mu) {
     double constant = 0;
     up_ = total_;
-    const auto seen = [&](const Forest::Step& step) {  // what the pair is told about the child
+    const auto seen = [&](const Forest::Step& step) {  // the child's score without this pair's message
       const Pair& pair = pairs_[step.edge];
       return up_[step.child] - (step.child_first ? pair.to_first : pair.to_second);
     };

@@ -1,11 +1,9 @@
-// The best non-projective tree by scores of arcs and of pairs of arcs: AD3
-// (Martins et al. 2011, 2015) with a factor for the tree and one for each pair.
+// The best non-projective tree by scores of arcs and of pairs of arcs: AD3 (Martins et al. 2011, 2015) with a factor
+// for the tree and one for each pair.
 //
-// See engines/ad3.h for the iteration. The step of a pair has a closed form.
-// That of the tree is the projection of z + (s + u) / eta onto the convex hull
-// of all trees, by an active set of trees that Edmonds' algorithm extends.
-// Multipliers start from the messages of belief propagation under sharper
-// scores.
+// See engines/ad3.h for the iteration. The step of a pair has a closed form. That of the tree is the projection of z +
+// (s + u) / eta onto the convex hull of all trees, by an active set of trees that Edmonds' algorithm extends.
+// Multipliers start from the messages of belief propagation under sharper scores.
 #pragma once
 
 #include <algorithm>
@@ -20,14 +18,14 @@
 
 namespace margrave::tree {
 
-// max (q_a - c_a)^2 / -2 + (q_b - c_b)^2 / -2 + c_ab q_ab over the pairs of
-// arcs: 0 <= q_ab <= q_a, q_b <= 1 and q_ab >= q_a + q_b - 1.
+// max (q_a - c_a)^2 / -2 + (q_b - c_b)^2 / -2 + c_ab q_ab over the pairs of arcs: 0 <= q_ab <= q_a, q_b <= 1 and q_ab
+// >= q_a + q_b - 1.
 struct PairStep {
   double first, second, both;
 };
 inline PairStep pair_step(double c_a, double c_b, double c_ab) {
   const auto clip = [](double x) { return std::clamp(x, 0.0, 1.0); };
-  if (c_ab < 0) {  // with 1 - b in place of b
+  if (c_ab < 0) {  // substitute 1 - b for b
     const PairStep flipped = pair_step(c_a + c_ab, 1 - c_b, -c_ab);
     return {flipped.first, 1 - flipped.second, flipped.first - flipped.both};
   }
@@ -46,8 +44,8 @@ inline PairStep pair_step(double c_a, double c_b, double c_ab) {
 
 class ArcDecoder {
  public:
-  // theta as in ArcMessages. The arcs of the best tree that was found into
-  // `best`, as numbers; with `mu`, the pseudo-marginals of the relaxation.
+  // theta as in ArcMessages. best: the arc numbers of the best tree found. mu, if not null: the pseudo-marginals of the
+  // relaxation.
   Relaxed run(const ArcGraph& graph, const double* theta, const RelaxationSettings& settings,
               std::vector<int32_t>& best, double* mu = nullptr) {
     graph_ = &graph;
@@ -61,8 +59,7 @@ class ArcDecoder {
     return result;
   }
 
-  // ---- what ad3 asks
-  // -----------------------------------------------------------------------------------------------
+  // ---- the interface of ad3 ----------------------------------------------------------------------------------------
 
   double scale() const { return scale_; }
   double equal() const { return kEqual * size_; }
@@ -71,8 +68,7 @@ class ArcDecoder {
     if (result.iterations % kEvery == 0 && solve(z_, tree_)) consider(tree_, result);
   }
 
-  // The sum of the maxima of all factors; tree_ becomes the best tree of the
-  // factor of trees.
+  // The sum of the maxima of all factors. tree_ becomes the best tree of the tree factor.
   double maxima() {
     weights_.resize(score_.size());
     for (size_t a = 0; a < weights_.size(); ++a) weights_[a] = score_[a] + u_[a];
@@ -91,10 +87,10 @@ class ArcDecoder {
   }
 
  private:
-  static constexpr double kEqual = 1e-9;   // of the size of the scores: a tree
-                                           // this close to the bound reaches it
-  static constexpr int kEvery = 10;        // iterations between trees that z suggests
-  static constexpr double kSharpness = 3;  // what scores are multiplied by for the first messages
+  static constexpr double kEqual = 1e-9;   // relative to the size of the scores: a tree this close to the bound attains
+                                           // it
+  static constexpr int kEvery = 10;        // iterations between attempts to find a tree from z
+  static constexpr double kSharpness = 3;  // factor of the scores for the first messages
   static constexpr int kSweeps = 20;
 
   struct Pair {
@@ -105,9 +101,8 @@ class ArcDecoder {
     double q_first = 0, q_second = 0, q_both = 0;
   };
 
-  // Multipliers from the messages of belief propagation under scaled scores:
-  // the tree is given the totals, and each pair what it has not sent. Few
-  // iterations are left to do from there. False if there is no tree.
+  // Sets the multipliers from the messages of belief propagation under scaled scores: the tree gets the totals, and
+  // each pair the totals without its own message. Few iterations remain from there. False if there is no tree.
   bool start() {
     scaled_.resize(graph_->arc_count + graph_->pair_count);
     const double by = kSharpness / std::max(1.0, scale_);
@@ -132,7 +127,7 @@ class ArcDecoder {
     return true;
   }
 
-  // Shares of the scores.
+  // Splits the scores between the factors.
   void load() {
     const size_t arcs = graph_->arc_count;
     const double* of_pairs = theta_ + graph_->arc_count;
@@ -241,9 +236,9 @@ class ArcDecoder {
     } else {
       std::copy(q_.begin(), q_.end(), mu);
     }
-    for (int64_t p = 0; p < graph_->pair_count; ++p)  // of pairs without a score any value will do
+    for (int64_t p = 0; p < graph_->pair_count; ++p)  // any value is optimal for pairs without a score
       mu[graph_->arc_count + p] = std::max(0.0, mu[graph_->pairs[p].first] + mu[graph_->pairs[p].second] - 1);
-    for (const Pair& pair : pairs_) {  // the best value under these marginals of its arcs
+    for (const Pair& pair : pairs_) {  // the best value given the marginals of its arcs
       const double a = mu[pair.first], b = mu[pair.second];
       mu[graph_->arc_count + pair.number] = pair.score > 0 ? std::min(a, b) : std::max(0.0, a + b - 1);
     }

@@ -1,29 +1,29 @@
 // Loopy belief propagation over the arcs of non-projective trees and pairs of arcs (001, appendix A; Smith and Eisner
 // 2008).
 //
-// Every arc a is a variable with two values and the score s_a; a pair p of arcs (a, b) is a soft factor with the score
-// s_p if both are there; and one hard factor, TREE, sees all arcs. Messages are log-odds. With the messages r_pa of the
+// Every arc a is a binary variable with the score s_a. A pair p of arcs (a, b) is a soft factor with the score s_p if
+// both are present. One hard factor, TREE, connects all arcs. Messages are log-odds. With the messages r_pa of the
 // pairs to the arcs,
 //
-//   total_a = s_a + sum_p r_pa                             what TREE is told about arc a
-//   x_pa    = logit mu_a - r_pa                            what the pair p is told about arc a
+//   total_a = s_a + sum_p r_pa                             the message to TREE from arc a
+//   x_pa    = logit mu_a - r_pa                            the message to pair p from arc a
 //   r_pb   <- log(1 + exp(x_pa + s_p)) - log(1 + exp(x_pa))
 //
-// where mu are the marginals of trees with the scores `total`, by the matrix-tree theorem in O(n^3). This contains
-// TREE's message to arc a, logit mu_a - total_a. At a fixed point z_a = mu_a, z_p is the share of both arcs in the
-// distribution of the pair, which is proportional to exp(x_pa y_a + x_pb y_b + s_p y_a y_b), and
+// where mu are the marginals of trees with the scores `total`, by the matrix-tree theorem in O(n^3). They include
+// TREE's message to arc a, logit mu_a - total_a. At a fixed point z_a = mu_a, and z_p is the probability of both arcs
+// in the distribution of the pair, which is proportional to exp(x_pa y_a + x_pb y_b + s_p y_a y_b), and
 //
 //   log Z ~ sum_a s_a z_a + sum_p s_p z_p + H_tree - sum_p I_p
 //         = log Z_tree(total) + sum_p log [(1 + e^x_pa + e^x_pb + e^(x_pa + x_pb + s_p)) (1 - mu_a) (1 - mu_b)]
 //
-// with H_tree = log Z_tree(total) - <total, z>. The second form is stationary in all messages, so that an error of size
-// e in them is one of size e^2 in log Z, and its derivative by the scores is z.
+// with H_tree = log Z_tree(total) - <total, z>. The second form is stationary in all messages. So an error of size e in
+// them causes an error of size e^2 in log Z, and its derivative by the scores is z.
 //
-// Odds R = e^r, O = mu / (1 - mu) and S = e^s are used in place of logs, so that a message takes one division:
+// The code uses odds R = e^r, O = mu / (1 - mu) and S = e^s instead of logs, so a message takes one division:
 //
 //   R_pb <- (R_pa + O_a S_p) / (R_pa + O_a)
 //
-// T is double, or Wide if scores or log-odds are so large that a double could not hold the products.
+// T is double, or Wide if scores or log-odds are so large that the products would overflow a double.
 #pragma once
 
 #include <algorithm>
@@ -38,10 +38,10 @@
 namespace margrave::tree {
 
 struct ArcPair {
-  int32_t first, second;  // numbers of arcs
+  int32_t first, second;  // arc numbers
 };
 
-// What a sentence has: its arcs, word by word and head by head, and pairs of them.
+// The arcs of a sentence, by word, then by head, and pairs of them.
 struct ArcGraph {
   int n;
   bool single_root;
@@ -54,7 +54,7 @@ struct ArcGraph {
 struct MessageSettings {
   int sweeps = 100;         // at most
   double tolerance = 1e-6;  // of the largest relative change of a message in odds
-  double damping = 0;       // the share of the old message that is left
+  double damping = 0;       // the share of the old message that is kept
 };
 
 struct MessageResult {
@@ -65,8 +65,8 @@ struct MessageResult {
 
 class ArcMessages {
  public:
-  // theta: of the arcs, then of the pairs; finite or -inf. Their pseudo-marginals into mu, in the same order. start:
-  // the messages of a run before, as `messages` returns them, pair by pair; empty: all are 0.
+  // theta: arcs, then pairs; finite or -inf. mu: their pseudo-marginals, in the same order. start: the messages of an
+  // earlier run, as returned by `messages`, pair by pair; empty: all are 0.
   MessageResult run(const ArcGraph& graph, const double* theta, const MessageSettings& settings, double* mu,
                     const std::vector<double>& start = {}) {
     MessageResult result;
@@ -88,7 +88,7 @@ class ArcMessages {
  private:
   // Products of three numbers up to e^230 stay within the range of a double.
   static constexpr double kLargest = 115;
-  // If the largest change did not fall to this share within so many sweeps, more of the old messages is kept.
+  // If the largest change did not fall to this share within kPatience sweeps, damping increases.
   static constexpr double kProgress = 0.5, kMostDamping = 0.9;
   static constexpr int kPatience = 10;
 
@@ -142,13 +142,13 @@ class ArcMessages {
       return plain_;
   }
 
-  // A message of a run before, unless it forbade something, which need not be forbidden now.
+  // The message of an earlier run, unless it forbade something: that may be allowed now.
   template <class T>
   static T first_message(double log) {
     return std::fabs(log) <= kLargest ? exp<T>(log) : T(1.0);
   }
 
-  // False if T cannot hold the numbers.
+  // Returns false if the numbers exceed the range of T.
   template <class T>
   bool attempt(const ArcGraph& graph, const double* theta, const MessageSettings& settings, double* mu,
                const std::vector<double>& start, MessageResult& result) {
@@ -191,7 +191,7 @@ class ArcMessages {
     return true;
   }
 
-  // Totals, their log Z, and log-odds and odds of all arcs. False if T cannot hold them.
+  // Computes totals, their log Z, and log-odds and odds of all arcs. False if they exceed the range of T.
   template <class T>
   bool ask_tree(const ArcGraph& graph, const double* theta, double& log_z) {
     const int n = graph.n;
@@ -229,7 +229,7 @@ class ArcMessages {
 
   bool certain(int32_t arc) const { return logit_[arc] == kInfinite; }
 
-  // All messages of pairs; the largest relative change.
+  // Updates all messages of pairs. Returns the largest relative change.
   template <class T>
   double sweep(const ArcGraph& graph, double damping) {
     Memory<T>& m = memory<T>();
@@ -252,8 +252,8 @@ class ArcMessages {
     return largest;
   }
 
-  // To the other arc, where this one was sent `sent`. An arc that every tree has hands the score on; what it is sent
-  // itself changes nothing, unless every tree has both: then the second arc has the score.
+  // The message to the other arc, where this one received `sent`. An arc in every tree passes on the score of the pair.
+  // Messages to such an arc have no effect, unless both arcs are in every tree: then the second arc gets the score.
   template <class T>
   T message(int32_t arc, T sent, T pair) {
     if (certain(arc)) return pair;

@@ -1,18 +1,18 @@
 // Exact inference on one factor graph by its clique tree (000, example 1; Koller and Friedman 2009, chapter 10).
 //
-// A clique has a table over the labels of its variables. Those that it shares with its parent come first and are called
-// its separator, the others are eliminated in it: cell = s E + e. From the leaves up, the table of a clique is the sum
-// of its factors and of the messages of its children, and its own message is
+// A clique has a table over the labels of its variables. The variables shared with its parent come first and are its
+// separator. The others are eliminated in it: cell = s E + e. From the leaves up, the table of a clique is the sum of
+// its factors and of its children's messages. Its own message is
 //
 //   m(s) = log sum_e exp table(s, e),    or the maximum over e.
 //
-// In the same step the table becomes the conditional probability p(e | s) = exp(table(s, e) - m(s)). From the root
-// down, p(s) is a marginal of the parent and p(s, e) = p(s) p(e | s). Messages are logs, and each sum is taken relative
-// to its own largest term, so nothing overflows, and nothing is divided, so -inf is harmless.
+// The same step turns the table into the conditional probability p(e | s) = exp(table(s, e) - m(s)). From the root
+// down, p(s) is a marginal of the parent and p(s, e) = p(s) p(e | s). Messages are logs, and each sum is relative to
+// its largest term, so nothing overflows. Nothing is divided, so -inf is harmless.
 //
-// Hard factors are tables of 0 and -inf. Rules that count true literals are chains of small tables if their own table
-// would be large: an auxiliary variable after each literal holds the count so far, cut off where it no longer matters.
-// It is a function of the labels, so every labeling is still counted once.
+// Hard factors are tables of 0 and -inf. A rule that counts true literals becomes a chain of small tables if its own
+// table would be large. An auxiliary variable after each literal holds the count so far, cut off where it no longer
+// matters. It is a function of the labels, so every labeling is still counted once.
 #pragma once
 
 #include <algorithm>
@@ -34,14 +34,14 @@
 
 namespace margrave {
 
-// The tables of a graph would take more than they may.
+// The tables of a graph would exceed the memory limit.
 struct TooWide : InputError {
   using InputError::InputError;
 };
 
 class CliqueTree {
  public:
-  // most_bytes: what the tables may take.
+  // most_bytes: memory limit of the tables.
   CliqueTree(const FactorGraphs& graphs, int64_t g, double most_bytes)
       : graphs_(graphs), g_(g), variables_(graphs.variables(g)) {
     for (int64_t v = 0; v < variables_; ++v) labels_.push_back(graphs.labels(g, v));
@@ -56,8 +56,8 @@ class CliqueTree {
   int64_t width() const { return width_; }  // the number of variables in the largest clique
   double bytes() const { return 8.0 * static_cast<double>(cells_ + separators_); }
   int64_t cells() const { return cells_; }
-  bool restricted() const { return restricted_; }  // whether some labelings are no outputs
-  // Whether every clique is the scope of a dense or listed factor, so that the marginals of factors determine a
+  bool restricted() const { return restricted_; }  // whether some labelings are not outputs
+  // Whether every clique is the scope of a dense or listed factor. If so, the marginals of factors determine a
   // distribution.
   bool factors_are_cliques() const {
     return std::all_of(nodes_.begin(), nodes_.end(), [](const Node& node) { return node.factor >= 0; });
@@ -101,7 +101,7 @@ class CliqueTree {
     return log_z;
   }
 
-  // Draws labelings, `count` of them, one after another: visit(labeling). False if there are none.
+  // Draws `count` labelings and calls visit(labeling) for each. False if there are none.
   template <typename Visit>
   bool sample(const double* theta, int64_t count, Random& random, const Visit& visit, Scratch& scratch) const {
     double* tables = scratch.take(cells_);
@@ -134,13 +134,13 @@ class CliqueTree {
     }
   }
 
-  // The best output at every cost, as derivations of a hypergraph.
+  // The best output at every cost, by derivations of a hypergraph.
   void argmax_by_cost(const double* theta, const double* delta, std::vector<CostedOutput>& ys) const {
     std::call_once(once_, [this] { hypergraph_ = make_hypergraph(); });
     hypergraph_->argmax_by_cost(theta, delta, graphs_.parts(g_), ys);
   }
 
-  // The entropy of the distribution with these marginals, in which a clique depends on its separator alone, and its
+  // The entropy of the distribution with these marginals, in which a clique depends on its separator only. Also its
   // natural parameters: log p(e | s) at the factor of each clique.
   double entropy(const double* mu, double* t, Scratch& scratch) const {
     std::fill(t, t + graphs_.parts(g_), 0.0);
@@ -175,15 +175,15 @@ class CliqueTree {
   }
 
  private:
-  // How the cells of a clique, in their order, read a table over some of its variables: nested loops, the last one
-  // innermost, each with its number of rounds and the step in the smaller table.
+  // How the cells of a clique, in order, read a table over some of its variables: nested loops, the last one innermost,
+  // each with its count and its step in the smaller table.
   struct Axis {
     int64_t count;
     int64_t step;
   };
   using Pattern = std::vector<Axis>;
 
-  // A factor that has been assigned to a clique: a soft one, or a table of 0 and -inf.
+  // A factor assigned to a clique: a soft one, or a table of 0 and -inf.
   struct Source {
     std::vector<int32_t> scope;
     int64_t soft = -1;
@@ -194,14 +194,14 @@ class CliqueTree {
 
   struct Node {
     std::vector<int32_t> variables;
-    std::vector<int64_t> steps;  // (variables): from one label to the next, in cells
-    int64_t shared = 0;          // the first so many variables are the separator
+    std::vector<int64_t> steps;  // (variables): distance between labels, in cells
+    int64_t shared = 0;          // the first `shared` variables are the separator
     int64_t parent = -1;
-    int64_t separator = 1;   // its cells
-    int64_t eliminated = 1;  // cells of the other variables
+    int64_t separator = 1;   // number of its cells
+    int64_t eliminated = 1;  // number of cells of the other variables
     int64_t first_cell = 0;
     int64_t first_separator = 0;
-    Pattern in_parent;  // of its message
+    Pattern in_parent;  // where its message is read
     std::vector<int64_t> children;
     std::vector<Source> sources;
     int64_t factor = -1;  // a dense or listed factor with the same variables
@@ -213,7 +213,7 @@ class CliqueTree {
 
   // ---- tables ------------------------------------------------------------------------------------------------------
 
-  // Calls inner(cell, place, count, step) for runs of `count` cells that read the places place, place + step, ...
+  // Calls inner(cell, place, count, step) for runs of `count` cells that read place, place + step, ...
   template <typename Inner>
   static void walk(const Pattern& pattern, const Inner& inner) {
     if (pattern.empty()) return inner(0, 0, 1, 0);
@@ -284,7 +284,7 @@ class CliqueTree {
       const int64_t count = labels_[node.variables[j]];
       if (count == 1) continue;
       if (!pattern.empty() && pattern.back().step == step[j] * count)
-        pattern.back() = {pattern.back().count * count, step[j]};  // two loops that are one
+        pattern.back() = {pattern.back().count * count, step[j]};  // merge two loops into one
       else
         pattern.push_back({count, step[j]});
     }
@@ -332,7 +332,7 @@ class CliqueTree {
 
   // ---- messages ----------------------------------------------------------------------------------------------------
 
-  // Fills all tables and messages; returns the log partition function or the best score. Of kSum, tables are then
+  // Fills all tables and messages. Returns the log partition function or the best score. After kSum, tables are
   // conditional probabilities.
   template <Mode mode>
   double upwards(const double* theta, double* tables, double* messages, Scratch& scratch) const {
@@ -396,7 +396,7 @@ class CliqueTree {
     }
   }
 
-  // Chooses labels from the roots down: choose(clique, cell of its separator) gives the cell of the other variables.
+  // Chooses labels from the roots down: choose(clique, cell of its separator) returns the cell of the other variables.
   template <typename Choose>
   void downwards(int32_t* labels, const Choose& choose) const {
     for (auto node = nodes_.rbegin(); node != nodes_.rend(); ++node) {
@@ -426,15 +426,15 @@ class CliqueTree {
              1);
   }
 
-  // The place of a child's message that a cell of its parent reads.
+  // The position in a child's message that a cell of its parent reads.
   int64_t separator_cell(const Node& child, const int32_t* labels) const {
     int64_t cell = 0;
     for (int64_t j = 0; j < child.shared; ++j) cell += labels[child.variables[j]] * child.steps[j];
     return child.first_separator + cell / child.eliminated;
   }
 
-  // The clique tree as a hypergraph for LazyKbest. Its nodes are the cells of separators and, last of all, the whole;
-  // its edges are the cells of cliques and one that joins the roots.
+  // The clique tree as a hypergraph for LazyKbest. Its nodes are the cells of separators and a final root. Its edges
+  // are the cells of cliques and one that joins the roots.
   struct Ranked {
     const CliqueTree& tree;
     double* tables;  // with messages
@@ -515,8 +515,7 @@ class CliqueTree {
                                         std::move(part_begin), std::move(parts));
   }
 
-  // ---- what cliques are made of
-  // --------------------------------------------------------------------------------------
+  // ---- building the cliques ----------------------------------------------------------------------------------------
 
   void add_soft_factors() {
     for (int64_t f = 0; f < graphs_.factors(g_); ++f) {
@@ -561,8 +560,8 @@ class CliqueTree {
     sources_.push_back(std::move(source));
   }
 
-  // Rules that count: after literal j, an auxiliary variable holds how many literals have been true so far. Numbers
-  // from `top` on are one state. The last literal takes the state to an end that is allowed or not.
+  // Rules that count: after literal j, an auxiliary variable holds the number of true literals so far, capped at `top`.
+  // The last literal leads to a final state that is allowed or not.
   void add_counting(const HardFactor& hard) {
     const bool implication = hard.kind == HardKind::kImplication;
     int64_t top = 1;  // or, implication: none or some
@@ -570,7 +569,7 @@ class CliqueTree {
     if (hard.kind == HardKind::kBudget) top = std::min<int64_t>(hard.data[0], hard.arity) + 1;
     const auto next = [&](int64_t state, int64_t j, int32_t label) {
       const bool is_true = hard.literal(j, label);
-      // Of an implication, literals of the premise that are false are counted, and the conclusion if it is true.
+      // An implication counts false literals of the premise and a true conclusion.
       const bool counted = implication && j + 1 < hard.arity ? !is_true : is_true;
       return std::min(top, state + (counted ? 1 : 0));
     };
@@ -666,7 +665,7 @@ class CliqueTree {
   }
 
   static std::string number(double value) {
-    if (value < 100) {  // whole numbers of MB would hide small limits
+    if (value < 100) {  // whole MB would hide small limits
       std::array<char, 32> digits{};
       std::snprintf(digits.data(), digits.size(), "%.6g", value);
       return digits.data();
@@ -675,9 +674,9 @@ class CliqueTree {
     return "1e" + std::to_string(static_cast<int64_t>(std::floor(std::log10(value))));
   }
 
-  static constexpr double kLargeRule = 256;        // a rule that counts becomes a chain beyond this table
-  static constexpr int64_t kManyLiterals = 8;      // ... or beyond so many literals
-  static constexpr int64_t kManyLabels = 8;        // that are eliminated at once: vectors are worth it
+  static constexpr double kLargeRule = 256;        // a rule that counts becomes a chain if its table is larger
+  static constexpr int64_t kManyLiterals = 8;      // ... or if it has more literals
+  static constexpr int64_t kManyLabels = 8;        // eliminated at once: enough for vector code to pay off
   static constexpr double kLargestRule = 1 << 22;  // cells of the table of any other rule
 
   const FactorGraphs& graphs_;

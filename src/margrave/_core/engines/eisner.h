@@ -1,13 +1,13 @@
 // Arc-factored projective dependency trees (Eisner 1996): best tree, k best, best by cost, partition function and
 // marginals, samples.
 //
-// Words are 1..n and the root is position 0; arcs and their parts are those of engines/arborescence.h. A tree is
-// projective if no two arcs cross when all are drawn above the positions 0..n. Five kinds of items stand for what can
-// be built over the positions i..j:
+// Words are 1..n and the root is position 0. Arcs and parts are numbered as in engines/arborescence.h. A tree is
+// projective if no two arcs cross when all are drawn above the positions 0..n. There are five kinds of items over the
+// positions i..j:
 //
 //   Right(i, j)     i with descendants up to j             Left(i, j)     j with descendants down to i
 //   RightArc(i, j)  the same with the arc i -> j as last   LeftArc(i, j)  the same with the arc j -> i
-//   Join(i, j)      two neighboring halves, between which an arc can be drawn
+//   Join(i, j)      two adjacent halves, between which an arc can be drawn
 //
 // With the weights of the arcs, and Right(i, i) = Left(i, i) = 1,
 //
@@ -16,10 +16,9 @@
 //   Right(i, j)    = sum_{i < k <= j}  RightArc(i, k) Right(k, j)
 //   Left(i, j)     = sum_{i <= k < j}  Left(i, k) LeftArc(k, j)
 //
-// and the partition function is Right(0, n). Nothing points to the root: w(j -> 0) = 0. A second arc from the root
-// needs Join(0, j) with more than the root alone on its left, hence Right(0, k) with 0 < k < n: a single root is
-// enforced by leaving these out. With max in place of + and + in place of the product, Right(0, n) is the score of the
-// best tree. Every tree has exactly one derivation.
+// and the partition function is Right(0, n). No arc points to the root: w(j -> 0) = 0. A second arc from the root needs
+// Right(0, k) with 0 < k < n inside a Join(0, j). Leaving these out enforces a single root. With max for + and + for
+// the product, Right(0, n) is the score of the best tree. Every tree has exactly one derivation.
 #pragma once
 
 #include <algorithm>
@@ -49,8 +48,8 @@ struct Item {
   int i, j;
 };
 
-// Split t of an item over i..j, 0 <= t < j - i: the left part ends at i + t + ends, and the right one begins at
-// i + t + begins.
+// Split t of an item over i..j, 0 <= t < j - i. The left part ends at i + t + ends; the right one begins at i + t +
+// begins.
 struct Rule {
   Kind whole, left, right;
   int ends, begins;
@@ -66,8 +65,8 @@ inline const Rule& rule_of(Kind kind) { return kind == kJoin ? kJoinRule : kind 
 inline bool is_arc(Kind kind) { return kind == kRightArc || kind == kLeftArc; }
 inline Kind weight_of(Kind arc) { return arc == kRightArc ? kRightWeight : kLeftWeight; }
 
-// A table of items keeps those of one width j - i in a row, by i. Rows are padded, so that loops over them can go up to
-// the next multiple of 8; what lies behind the last item stays zero (in whatever is added up).
+// A table stores the items of one width j - i in a row, by i. Rows are padded to let loops run to the next multiple of
+// 8. Cells after the last item hold the zero of the semiring.
 struct Shape {
   explicit Shape(int words) : size(words + 1), stride(padded(words + 1) + 8) {}
 
@@ -88,7 +87,8 @@ struct Chart {
   T& at(const Item& item) const { return table(item.kind)[shape.cell(item.i, item.j)]; }
 };
 
-// Calls visit(k, arc) for the n arcs into word m, in the order of their parts, and visit(part, arc) for all arcs.
+// Calls visit(k, arc) for the n arcs into word m, in the order of their parts. each_arc calls visit(part, arc) for all
+// arcs.
 template <class Visit>
 void each_arc_into(int n, int m, const Visit& visit) {
   for (int h = 0; h < m; ++h) visit(h, Item{kRightArc, h, m});
@@ -143,7 +143,7 @@ struct Maxima : semiring::Max {
   }
 };
 
-// Where the operands of a rule begin for all items of a width, and how far their t-th splits are apart.
+// Where the operands of a rule begin for all items of a width, and the distance between their splits.
 struct Operands {
   Operands(const Shape& shape, const Rule& rule, int64_t width)
       : a(rule.ends * shape.stride),
@@ -154,7 +154,7 @@ struct Operands {
   int64_t a, a_step, b, b_step;
 };
 
-// All items, from the weights of the arcs.
+// Computes all items from the weights of the arcs.
 template <class S>
 void inside(const Chart<typename S::Value>& chart, bool single_root) {
   const Shape& shape = chart.shape;
@@ -179,7 +179,7 @@ void inside(const Chart<typename S::Value>& chart, bool single_root) {
   }
 }
 
-// The derivatives of Right(0, n) with respect to all items, into tables that are zero: the same loops backwards.
+// The derivatives of Right(0, n) with respect to all items, added to zeroed tables: the same loops backwards.
 template <class S>
 void outside(const Chart<typename S::Value>& chart, bool single_root, const Chart<typename S::Value>& derivatives) {
   const Shape& shape = chart.shape;
@@ -204,7 +204,7 @@ void outside(const Chart<typename S::Value>& chart, bool single_root, const Char
   }
 }
 
-// The heads of one derivation of Right(0, n), from the top down; choose(rule, item) returns the split of an item.
+// The heads of one derivation of Right(0, n), top down; choose(rule, item) returns the split of an item.
 template <class Choose>
 void derive(int n, const Choose& choose, std::vector<int32_t>& heads) {
   heads.resize(static_cast<size_t>(n));
@@ -225,8 +225,8 @@ void derive(int n, const Choose& choose, std::vector<int32_t>& heads) {
   }
 }
 
-// Whether a projective tree has only arcs for which has_arc(head, word) is true. Items are bits, and all splits of an
-// item are tried at once: the bits of row i and of column j that a split needs lie at the same place.
+// Whether some projective tree only has arcs for which has_arc(head, word) is true. Items are bits, and all splits of
+// an item are tested at once: the bits of row i and of column j that a split needs have the same index.
 template <class HasArc>
 bool any_tree(int n, const HasArc& has_arc, bool single_root) {
   const int64_t blocks = n / 64 + 1;
@@ -235,8 +235,8 @@ bool any_tree(int n, const HasArc& has_arc, bool single_root) {
     std::vector<uint64_t> rows;
   };
   const Bits none{std::vector<uint64_t>(static_cast<size_t>((n + 1) * blocks))};
-  // By the left end, the right ends of Right, RightArc and Left; by the right end, the left ends of Right, LeftArc and,
-  // less one, Left.
+  // By left end: the right ends of Right, RightArc and Left. By right end: the left ends of Right, LeftArc and, minus
+  // one, Left.
   Bits right = none, right_arc = none, left = none, right_to = none, left_arc_to = none, left_to = none;
   const auto set = [&](Bits& bits, int row, int k) { bits.rows[at(row, k)] |= uint64_t{1} << (k % 64); };
   const auto meet = [&](const Bits& a, int row, const Bits& b, int other) {
@@ -272,7 +272,6 @@ bool any_tree(int n, const HasArc& has_arc, bool single_root) {
 
 // ---- The best trees ------------------------------------------------------------------------------------------------
 
-// The best value of every item.
 inline Chart<double> best_items(int n, const double* theta, bool single_root, Scratch& scratch) {
   const Shape shape(n);
   const Chart<double> chart{shape, scratch.take(kTables * shape.cells())};
@@ -285,7 +284,7 @@ inline Chart<double> best_items(int n, const double* theta, bool single_root, Sc
   return chart;
 }
 
-// The first split that has the value of the item.
+// The first split that attains the value of the item.
 inline int best_split(const Chart<double>& chart, const Rule& rule, const Item& item) {
   const double value = chart.at(item);
   int t = 0;
@@ -293,7 +292,7 @@ inline int best_split(const Chart<double>& chart, const Rule& rule, const Item& 
   return t;
 }
 
-// The best tree into `heads`, and its score; -inf if there is none.
+// Writes the best tree to `heads` and returns its score; -inf if there is none.
 inline double argmax(int n, const double* theta, bool single_root, Scratch& scratch, std::vector<int32_t>& heads) {
   const Chart<double> chart = best_items(n, theta, single_root, scratch);
   if (chart.at({kRight, 0, n}) == -kInfinity) return -kInfinity;
@@ -301,7 +300,7 @@ inline double argmax(int n, const double* theta, bool single_root, Scratch& scra
   return tree::score(n, theta, heads.data());
 }
 
-// The items as the nodes of a hypergraph, as LazyKbest wants it. The edge of split t of a node v is v * positions + t.
+// The items as a hypergraph for LazyKbest. Split t of node v is edge v * positions + t.
 struct ItemGraph {
   Chart<double> chart;
 
@@ -358,16 +357,16 @@ inline void kbest(int n, const double* theta, bool single_root, int64_t k, Scrat
 
 // ---- The best tree of every cost -----------------------------------------------------------------------------------
 
-// An arc may be there in several versions, such as labels, with scores and costs of their own: their numbers.
+// An arc may have several versions, such as labels, each with its score and cost. This is the range of their numbers.
 struct Versions {
   int64_t first = 0, last = 0;
 };
 
-// The best value of every item for each cost that it can have. In a tree whose arcs cost 0 or 1 an item has as many
-// costs as words, and there are n^3 splits, so that this takes O(n^5). Outputs consist of versions of arcs.
+// The best value of every item for each cost that it can have. If arcs cost 0 or 1, an item has at most as many costs
+// as words. With n^3 splits, this takes O(n^5). Outputs consist of versions of arcs.
 class BestByCost {
  public:
-  // versions: by the part of an arc. theta, costs: by version.
+  // versions: by part of an arc. theta, costs: by version.
   BestByCost(int n, const std::vector<Versions>& versions, const double* theta, const std::vector<int64_t>& costs,
              bool single_root)
       : n_(n), versions_(versions), theta_(theta), costs_(costs), shape_(n) {
@@ -409,7 +408,7 @@ class BestByCost {
     return place == list.end() || place->cost != cost ? nullptr : &*place;
   }
 
-  // Calls visit(version, cost, score) for the versions of an arc that may be used.
+  // Calls visit(version, cost, score) for the allowed versions of an arc.
   template <class Visit>
   void each_version(const Item& arc, const Visit& visit) const {
     const Versions& range = versions_[part_of(n_, arc)];
@@ -426,7 +425,7 @@ class BestByCost {
     keep_best(list);
   }
 
-  // Of each cost the best value, by ascending cost.
+  // Keeps the best value of each cost, by ascending cost.
   static void keep_best(List& list) {
     std::sort(list.begin(), list.end(),
               [](const Costed& a, const Costed& b) { return a.cost != b.cost ? a.cost < b.cost : a.value > b.value; });
@@ -434,7 +433,8 @@ class BestByCost {
     list.erase(std::unique(list.begin(), list.end(), same), list.end());
   }
 
-  // All pairs of costs of all splits, in a window over the costs if these lie close together, otherwise sorted.
+  // Combines all pairs of costs of all splits. Uses a window over the costs if they are close together, sorting
+  // otherwise.
   void fill(const Rule& rule, int i, int j) {
     int64_t low = std::numeric_limits<int64_t>::max(), high = std::numeric_limits<int64_t>::min(), pairs = 0;
     const auto each_split = [&](const auto& visit) {
@@ -472,7 +472,7 @@ class BestByCost {
     keep_best(list);
   }
 
-  // The arcs of the best tree of this cost: a split whose parts have this cost and this value together.
+  // The arcs of the best tree of this cost. Follows a split whose parts add up to this cost and this value.
   void trace(const Costed& goal, Output& y) {
     std::vector<std::pair<Item, Costed>> open{{{kRight, 0, n_}, goal}};
     while (!open.empty()) {
@@ -527,19 +527,19 @@ inline double to_double(Wide x) { return x.value(); }
 inline double log_of(double x) { return std::log(x); }
 inline double log_of(Wide x) { return x.zero() ? -kInfinity : x.log(); }
 
-// The weights of the arcs into word m are exp(theta - c_m), with c_m such that the largest is 1 / s_m, where
-// s_m = min(27/4, the sum of all exp(theta - largest theta)). There are about (27/4)^n trees, so with these weights the
-// partition function Z stays within the range of doubles, for usual scores, up to some hundred words.
+// The weights of the arcs into word m are exp(theta - c_m), with c_m such that the largest is 1 / s_m, where s_m =
+// min(27/4, the sum of all exp(theta - largest theta)). There are about (27/4)^n trees. With these weights and usual
+// scores, the partition function Z stays within the range of doubles up to some hundred words.
 //
-// What underflow loses does not matter if Z is large enough. The products that a double cannot hold are below 1e-307
-// each. An error e in an item changes Z by e times the sum of all contexts of that item. There are at most (27/4)^c
-// contexts of c words, up to a small factor, in which every arc weighs at most 1 / s_m; and every word of a context has
-// one head. Their sum is therefore at most both prod_m (27/4) / s_m and prod_m sum_h w_hm, and
+// Underflow is harmless if Z is large enough. The products that underflow are below 1e-307 each. An error e in an item
+// changes Z by e times the sum of all contexts of that item. There are at most (27/4)^c contexts of c words, up to a
+// small factor, in which every arc weighs at most 1 / s_m. Every word of a context has one head. The sum is therefore
+// at most prod_m (27/4) / s_m and at most prod_m sum_h w_hm. So
 //
 //   Z > 1e-250 min(these two products)
 //
-// leaves more than 25 digits of Z, and of each marginal that is not below 1e-30 or so. If the rule is violated, or if
-// something overflowed, all is repeated in Wide.
+// leaves more than 25 digits of Z, and of each marginal above about 1e-30. If this fails, or something overflowed,
+// everything is repeated in Wide.
 class Scaling {
  public:
   // s_m, from the largest score of a word and the sum of all exp(theta - largest theta).
@@ -552,14 +552,14 @@ class Scaling {
     return chosen;
   }
 
-  // Whether a partition function of the scaled weights is large enough to be exact.
+  // Whether a partition function of the scaled weights is large enough to be accurate.
   bool trusts(double z) const {
     return z < kInfinity && std::log(z) > kLogSmallest + std::min(log_contexts_, log_heads_);
   }
   double log_scale() const { return log_scale_; }  // sum_m c_m
 
  private:
-  static constexpr double kGrowth = 6.75;               // of the number of trees with the number of words
+  static constexpr double kGrowth = 6.75;               // growth of the number of trees per word
   static constexpr double kLogSmallest = -575.6462732;  // log 1e-250
 
   double log_scale_ = 0, log_contexts_ = 0, log_heads_ = 0;
@@ -570,7 +570,7 @@ class Partition {
  public:
   using T = typename S::Value;
 
-  // False if doubles are not enough. `memory` has room for kTables tables.
+  // Returns false if doubles do not suffice. `memory` has room for kTables tables.
   bool run(int n, const double* theta, bool single_root, T* memory) {
     chart_ = {Shape(n), memory};
     const int64_t cells = chart_.shape.cells();
@@ -610,7 +610,7 @@ class Partition {
  private:
   static constexpr bool kDouble = std::is_same_v<T, double>;
 
-  // The weights of all arcs; false if a word has no head.
+  // Computes the weights of all arcs; false if a word has no possible head.
   bool load(int n, const double* theta) {
     scaling_ = {};
     std::vector<double> weights(static_cast<size_t>(n));
@@ -637,7 +637,7 @@ class Partition {
   double log_z_ = 0;
 };
 
-// Calls answer(partition, memory) with the partition function that did not fail, and room for kKinds further tables.
+// Calls answer(partition, memory) with the first partition function that succeeds, and room for kKinds more tables.
 template <class Answer>
 auto with_partition(int n, const double* theta, bool single_root, Scratch& scratch, const Answer& answer) {
   const int64_t cells = Shape(n).cells();
@@ -650,7 +650,7 @@ auto with_partition(int n, const double* theta, bool single_root, Scratch& scrat
   return answer(wide, wide_memory.data() + kTables * cells);
 }
 
-// log sum over trees of exp(score), and the marginal of every part; -inf and zeros if there is no tree.
+// Returns log sum over trees of exp(score) and the marginal of every part; -inf and zeros if there is no tree.
 inline double logsum(int n, const double* theta, bool single_root, Scratch& scratch, double* mu) {
   return with_partition(n, theta, single_root, scratch, [&](const auto& partition, auto* memory) {
     if (partition.log_z() == -kInfinity)

@@ -1,9 +1,9 @@
 // Clique trees of undirected graphs by min-fill elimination.
 //
-// Eliminating a variable joins its neighbors to each other. The variable that is eliminated next is one whose
-// neighbors need the fewest new edges; among several, one with the smallest table. A variable and its neighbors at
-// this moment are a clique, unless it lies within the clique of a variable eliminated before. The parent of a clique is
-// the one in which the first of its other variables is eliminated (Koller and Friedman 2009, sections 9.4.3 and 10.4).
+// Eliminating a variable connects its neighbors to each other. The next variable is one whose neighbors need the fewest
+// new edges; among several, one with the smallest table. A variable and its current neighbors are a clique, unless they
+// are contained in the clique of a variable eliminated before. The parent of a clique is the one in which the first of
+// its other variables is eliminated (Koller and Friedman 2009, sections 9.4.3 and 10.4).
 #pragma once
 
 #include <algorithm>
@@ -17,20 +17,20 @@
 namespace margrave {
 
 struct Clique {
-  std::vector<int32_t> variables;  // those that are shared with the parent first; the later eliminated, the sooner
-  int64_t shared;                  // how many are shared with the parent
+  std::vector<int32_t> variables;  // shared with the parent first; later eliminated ones come sooner
+  int64_t shared;                  // number of variables shared with the parent
   int64_t parent;                  // a later clique, or -1
 };
 
 class Elimination {
  public:
-  // labels: of each variable. Cliques come with children before parents. If the tables of cliques together would have
-  // more than `most` cells, elimination goes on for a while only to learn how large they would be, and there are none.
+  // labels: by variable. Children come before parents. If the tables would have more than `most` cells in total, there
+  // are no cliques. Elimination then continues for a while only to estimate the size.
   Elimination(std::vector<int64_t> labels, double most) : labels_(std::move(labels)), most_(most) {
     neighbors_.resize(labels_.size());
   }
 
-  // The variables of a factor are all joined.
+  // Connects all variables of a factor.
   void join(const int32_t* scope, int64_t arity) {
     for (int64_t a = 0; a < arity; ++a)
       for (int64_t b = 0; b < arity; ++b)
@@ -69,7 +69,7 @@ class Elimination {
   double largest_table() const { return largest_table_; }
   double cells() const { return cells_; }
   std::vector<Clique>& cliques() { return cliques_; }
-  int64_t clique_of(int64_t v) const { return clique_of_[v]; }  // in which it is eliminated
+  int64_t clique_of(int64_t v) const { return clique_of_[v]; }  // where it is eliminated
   int64_t position(int64_t v) const { return position_[v]; }
 
  private:
@@ -125,7 +125,7 @@ class Elimination {
     // open_at[u]: the cliques whose first shared variable is u.
     std::vector<std::vector<int64_t>> open_at(n);
     std::vector<Clique> found;
-    std::vector<int64_t> last;  // the position of the last variable that is eliminated in each clique
+    std::vector<int64_t> last;  // position of the last variable eliminated in each clique
     clique_of_.assign(n, -1);
     for (int64_t step = 0; step < n; ++step) {
       const int32_t u = order[step];
@@ -160,7 +160,7 @@ class Elimination {
 
   std::vector<int64_t> labels_;
   double most_;
-  std::vector<std::vector<int32_t>> neighbors_;  // of variables that are left, among themselves
+  std::vector<std::vector<int32_t>> neighbors_;  // among the remaining variables
   std::vector<std::vector<int32_t>> beside_;     // by step: the neighbors of the eliminated variable
   std::vector<int64_t> mark_;
   int64_t stamp_ = 0;

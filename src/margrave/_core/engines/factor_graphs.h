@@ -1,30 +1,29 @@
-// Factor graphs as flat arrays: what all inference on graphs works on, exact or approximate.
+// Factor graphs as flat arrays, for exact and approximate inference.
 //
 // A graph has variables, soft factors and hard factors.
 //
 //   Variables    variable v has labels(v) labels, 0, 1, ...; different variables may have different numbers of labels.
-//   Soft factor  a list of variables (its scope, in any order, without repeats) and a table of cells, one for each
-//   tuple
-//                of their labels, row-major: the last variable of the scope varies fastest. A cell can have a part, and
-//                an output has the parts of the cells that its labeling selects. There are three forms:
+//   Soft factor  a scope (variables in any order, without repeats) and a table with one cell per tuple of their labels,
+//                row-major: the last variable of the scope varies fastest. A cell can have a part. An output has the
+//                parts of the cells that its labeling selects. There are three forms:
 //                  dense    every cell has a part;
 //                  listed   the listed cells have parts, in ascending order, and all other cells are forbidden;
 //                  partial  the listed cells have parts; the others are allowed, score 0 and have no part.
 //                Scores of single labels are factors with one variable.
-//   Hard factor  a list of literals, each of a different variable, and a rule that says which labelings are allowed.
-//                Hard factors have no parts. A literal (variable, value) is true if the variable has the label `value`,
-//                or, if value is negative, if it does not have the label ~value. See HardKind.
+//   Hard factor  literals of different variables, and a rule that decides which labelings are allowed. Hard factors
+//                have no parts. A literal (variable, value) is true if the variable has the label `value` or, if value
+//                is negative, if it does not have the label ~value. See HardKind.
 //
 // Parts are numbered within a graph: those of soft factor 0, in the order of their cells, then those of factor 1, and
-// so on. Every part occurs at most once in an output, so parts are never tied; tying weights is what feature maps do.
+// so on. Every part occurs at most once in an output, so parts are never tied. Feature maps tie weights.
 //
-// Home. Every variable must have a home: a soft factor from whose parts its label can be read. This is a dense or
-// listed factor that has it in its scope, or a partial factor of this variable alone in which at most one label has no
-// part. The home is the first one among those with the fewest variables. Costs of labels are charged at home and
-// nowhere else, so that each variable is charged exactly once. If one label has no part at home, its cost goes into c0.
+// Home. Every variable must have a home: a soft factor whose parts determine its label. This is a dense or listed
+// factor with the variable in its scope, or a partial factor of this variable alone in which at most one label has no
+// part. The home is the first one among those with the fewest variables. Costs of labels are charged only at home, so
+// each variable is charged exactly once. If one label has no part at home, its cost goes into c0.
 //
-// A data set is a list of graphs and the number of the graph of each example: examples with the same graph, such as
-// images of one size or sets of labels, share it.
+// A dataset is a list of graphs and the graph number of each example. Examples can share a graph, such as images of
+// one size or label sets.
 #pragma once
 
 #include <algorithm>
@@ -40,7 +39,7 @@ namespace margrave {
 
 enum class FactorForm : uint8_t { kDense = 0, kListed = 1, kPartial = 2 };
 
-// The rules of hard factors. `data` are the numbers that a rule needs.
+// The rules of hard factors. `data` contains their parameters.
 enum class HardKind : uint8_t {
   kXor = 0,          // exactly one literal is true
   kAtMostOne = 1,    // at most one literal is true
@@ -51,12 +50,12 @@ enum class HardKind : uint8_t {
                    // (the root) has one child. data[2 + 2 j] and data[3 + 2 j] are head (0, ..., n) and modifier (1,
                    // ..., n) of literal j
   kAllowed = 6,    // the variables have one of the listed tuples of labels: data has one label per literal and tuple.
-                   // The values of the literals are not used
-  kForbidden = 7,  // they have none of them
-  kOwn = 8,        // a rule written by the user: own(data[0]). The values of the literals are not used
+                   // The values of the literals are ignored
+  kForbidden = 7,  // the variables have none of the listed tuples
+  kOwn = 8,        // a rule written by the user: own(data[0]). The values of the literals are ignored
 };
 
-// A rule of the user. The scores of the labels of all variables of the scope lie one variable after another.
+// A rule written by the user. Scores of labels are stored variable by variable.
 class OwnRule {
  public:
   virtual ~OwnRule() = default;
@@ -85,7 +84,6 @@ struct SoftFactor {
   }
 };
 
-// A hard factor of a graph.
 struct HardFactor {
   HardKind kind;
   int64_t arity;
@@ -98,7 +96,7 @@ struct HardFactor {
   bool literal(int64_t j, int32_t label) const { return values[j] >= 0 ? label == values[j] : label != ~values[j]; }
 };
 
-// The arrays behind a data set of graphs. Lists are given by where those of each graph or factor begin.
+// The arrays of a dataset of graphs. The begin arrays mark where the list of each graph or factor begins.
 struct FactorGraphArrays {
   std::vector<int64_t> graph_of;        // (examples)
   std::vector<int64_t> variable_begin;  // (graphs + 1)
@@ -136,7 +134,7 @@ class FactorGraphs {
   int64_t graphs() const { return static_cast<int64_t>(a_.variable_begin.size()) - 1; }
   int64_t graph_of(int64_t example) const { return a_.graph_of[example]; }
 
-  // All that follows is about graph g.
+  // The following functions concern graph g.
   int64_t variables(int64_t g) const { return a_.variable_begin[g + 1] - a_.variable_begin[g]; }
   int64_t labels(int64_t g, int64_t v) const { return a_.labels[a_.variable_begin[g] + v]; }
   int64_t parts(int64_t g) const { return part_begin_of_graph_[g + 1] - part_begin_of_graph_[g]; }
@@ -197,10 +195,10 @@ class FactorGraphs {
     return true;
   }
 
-  // The labeling that has these parts; y is a valid output.
+  // The labeling that has these parts. y must be a valid output.
   void labeling_of(int64_t g, const int32_t* y, int64_t size, int32_t* labeling) const;
 
-  // The marginals of the labels of all variables, one variable after another, from those of the parts.
+  // The marginals of the labels, variable by variable, from those of the parts.
   void label_marginals(int64_t g, const double* mu, double* marginals) const;
 
   // The label that has no part at the home of a variable, or -1.
@@ -243,7 +241,7 @@ inline int64_t FactorGraphs::label_without_part(int64_t g, int64_t v) const {
   return soft.form == FactorForm::kPartial ? listed_without(g, soft) : -1;
 }
 
-// Of a partial factor with one variable: the first label that has no part, or -1.
+// For a partial factor with one variable: the first label that has no part, or -1.
 inline int64_t FactorGraphs::listed_without(int64_t, const SoftFactor& soft) const {
   for (int64_t label = 0; label < soft.parts; ++label)
     if (soft.listed[label] != label) return label;

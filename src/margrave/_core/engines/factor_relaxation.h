@@ -1,14 +1,11 @@
-// The best labeling of a factor graph by its linear relaxation: AD3 (Martins
-// et al. 2015).
+// The best labeling of a factor graph by its linear relaxation: AD3 (Martins et al. 2015).
 //
-// The relaxation takes, in place of a labeling, a mixture of labelings of
-// each factor, and requires that the mixtures of the factors of a variable
-// agree about its labels, z. See engines/ad3.h for the iteration. The quadratic
-// step of a factor is an active-set method that asks for its best labeling:
-// over the cells of a table, by counting true literals, by Edmonds' algorithm
-// for trees, or by the user's own rule. For any multipliers the sum of the
-// maxima of the factors bounds the score of every labeling; a labeling that
-// reaches the bound is certified to be best.
+// The relaxation replaces a labeling by a mixture of labelings of each factor. It requires that the mixtures of the
+// factors of a variable agree on the marginals of its labels, z. See engines/ad3.h for the iteration. The quadratic
+// step of a factor is an active-set method that calls an oracle for its best labeling: over the cells of a table, by
+// counting true literals, by Edmonds' algorithm for trees, or by the user's own rule. For any multipliers, the sum of
+// the maxima of the factors is an upper bound on the score of every labeling. A labeling that attains the bound is
+// certified to be optimal.
 #pragma once
 
 #include <algorithm>
@@ -31,8 +28,7 @@ struct SearchTooLong : InputError {
 
 class FactorRelaxation {
  public:
-  // theta: of the parts. The best labeling that was found; with `mu`, the
-  // relaxation's marginals of the parts.
+  // theta: by part. Returns the best labeling found and, in `mu`, the relaxation's marginals of the parts.
   Relaxed run(const FactorGraphs& graphs, int64_t g, const MessageLayout& layout, const double* theta,
               const RelaxationSettings& settings, std::vector<int32_t>& labeling, double* mu = nullptr) {
     graphs_ = &graphs;
@@ -43,7 +39,7 @@ class FactorRelaxation {
     labeling.clear();
     load();
     Relaxed result = ad3(*this, settings);
-    if (result.bound == -kInfinity) {  // a factor allows nothing
+    if (result.bound == -kInfinity) {  // a factor allows no labeling
       if (mu) std::fill_n(mu, graphs.parts(g), 0.0);
       return result;
     }
@@ -55,8 +51,7 @@ class FactorRelaxation {
     return result;
   }
 
-  // ---- what ad3 asks
-  // -----------------------------------------------------------------------------------------------
+  // ---- the interface of ad3 ----------------------------------------------------------------------------------------
 
   double scale() const { return scale_; }
   double equal() const { return kEqual * size_; }
@@ -66,7 +61,7 @@ class FactorRelaxation {
     consider(result, *best_);
   }
 
-  // The sum of the maxima of all factors, and of variables that are in none.
+  // The sum of the maxima of all factors, and of variables in no factor.
   double maxima() {
     double total = 0;
     std::vector<int32_t> found;
@@ -127,8 +122,8 @@ class FactorRelaxation {
   }
 
  private:
-  static constexpr double kEqual = 1e-9;  // of the size of the scores: a labeling this close to the bound
-                                          // reaches it
+  static constexpr double kEqual = 1e-9;  // relative to the size of the scores: a labeling this close to the bound
+                                          // attains it
 
   int64_t labels_of(int64_t v) const { return layout_->label_begin[v + 1] - layout_->label_begin[v]; }
   int64_t variables() const { return static_cast<int64_t>(layout_->label_begin.size()) - 1; }
@@ -168,10 +163,9 @@ class FactorRelaxation {
     round();
   }
 
-  // The best labeling of a factor under weights of the labels of its variables
-  // and `scale` times its own scores: places among the labels of the factor,
-  // one per variable. The extra score without the scale; false if nothing is
-  // allowed.
+  // The best labeling of a factor, given weights of the labels of its variables and `scale` times its own scores.
+  // `found` has one index per variable, among the labels of the factor. `extra` is the factor's own score without the
+  // scale. False if no labeling is allowed.
   bool best(size_t s, const double* weights, double scale, std::vector<int32_t>& found, double& extra) {
     const MessageLayout::Sender& sender = layout_->senders[s];
     const MessageLayout::Edge* const edges = layout_->edges.data() + sender.first_edge;
@@ -274,7 +268,7 @@ class FactorRelaxation {
     chosen_.assign(n, 0);
     for (int64_t k = 0; k < n && (k < least || gain_[order_[k]] > 0); ++k) {
       if (k == most) {
-        if (gain_[order_[k]] == kInfinity) return false;  // more must be true than may be
+        if (gain_[order_[k]] == kInfinity) return false;  // more literals must be true than are allowed
         break;
       }
       chosen_[order_[k]] = 1;
@@ -298,7 +292,7 @@ class FactorRelaxation {
     return true;
   }
 
-  // The scores that a factor has of the labels of its variables.
+  // The weights of the labels of a factor's variables.
   void weigh(size_t s) {
     const MessageLayout::Sender& sender = layout_->senders[s];
     const MessageLayout::Edge* const edges = layout_->edges.data() + sender.first_edge;
@@ -314,8 +308,7 @@ class FactorRelaxation {
       visit(layout_->edges[layout_->edges_of[k]].begin + l);
   }
 
-  // The labels with the most of z, and of variables that are in no factor those
-  // with the highest scores.
+  // Picks the label with the largest z, or the highest score for variables in no factor.
   void round() {
     for (int64_t v = 0; v < variables(); ++v) {
       const bool alone = layout_->edge_begin[v] == layout_->edge_begin[v + 1];
@@ -346,8 +339,8 @@ class FactorRelaxation {
       labeling = labels_;
     }
     if ((result.iterations > 1 && result.value > -kInfinity) || graphs_->hards(g_) == 0) return;
-    // The labels that hard factors prefer, one factor after another. If no
-    // other factor sees their variables, this is the best labeling.
+    // Take the labels that hard factors prefer, one factor after another. If no other factor shares their variables,
+    // this is the best labeling.
     std::vector<int32_t> found;
     for (size_t s = 0; s < layout_->senders.size(); ++s) {
       const MessageLayout::Sender& sender = layout_->senders[s];
@@ -365,9 +358,8 @@ class FactorRelaxation {
     }
   }
 
-  // Where rounding has found nothing that is allowed: tries labels in the order
-  // of z, variable by variable, and goes back where a factor allows nothing any
-  // more.
+  // Used if rounding found no allowed labeling. Tries labels in the order of z, variable by variable, and backtracks if
+  // a factor allows no completion.
   void search(int64_t trials, Relaxed& result, std::vector<int32_t>& labeling) {
     std::vector<std::vector<int32_t>> order(variables());
     for (int64_t v = 0; v < variables(); ++v) {

@@ -1,8 +1,8 @@
-// Weighted context-free grammars in the form that engines/cky.h parses with (000, example 2; 003, section 4.5).
+// Weighted context-free grammars, in the form used by engines/cky.h (000, example 2; 003, section 4.5).
 //
-// Rules are binary, A -> B C, and lexical, A -> a. Every node of a derivation has a label: a step from the symbol that
-// the node above sees (top) to the symbol that its rule expands (bottom). A label collapses a chain of unary rules, and
-// is used exactly once per node, so unary rules cannot make cycles. A label is over a word (leaf) or over several.
+// Rules are binary, A -> B C, or lexical, A -> a. Every node of a derivation has a label: a step from the symbol that
+// its parent uses (top) to the symbol that its rule expands (bottom). A label collapses a chain of unary rules and is
+// used exactly once per node, so unary rules cannot form cycles. A label covers one word (leaf) or several.
 #pragma once
 
 #include <algorithm>
@@ -29,14 +29,14 @@ class Grammar {
     int32_t span;  // its labeled span; -1: none
     int32_t leaf;
   };
-  // All rules with the same symbols on the right: those from `begin` to `end` in by_pair().
+  // All rules with the same right-hand side: `begin` to `end` in by_pair().
   struct Pair {
     int32_t right;  // slot
     int32_t begin, end;
   };
-  // The pairs of a slot, if their symbols on the right are side by side, and so are the left-hand sides of each, which
-  // are as many as loops over vectors pay for; otherwise none. begin: where the rules of each pair begin in by_pair();
-  // lhs: the slot of its first left-hand side.
+  // The pairs of a slot, if vector loops apply: the symbols on the right are contiguous, and so are the left-hand sides
+  // of each pair, with enough of them. Otherwise empty. begin: where the rules of each pair begin in by_pair(). lhs:
+  // the slot of its first left-hand side.
   struct Dense {
     int64_t pairs = 0;
     int32_t first_right = 0;
@@ -50,8 +50,8 @@ class Grammar {
     const T* end() const { return last; }
   };
 
-  // overlaps: how many constituents two labeled spans over the same words have in common, row by row. piece, pieces:
-  // symbols that join the pieces of a sentence without a derivation; -1: none.
+  // overlaps: number of constituents that two labeled spans over the same words share, row by row. piece, pieces:
+  // symbols that join the fragments of a sentence without a derivation; -1: none.
   Grammar(int32_t symbols, int32_t terminals, int32_t spans, std::vector<Binary> binary, std::vector<Lexical> lexical,
           int32_t unary, std::vector<int32_t> roots, std::vector<Label> labels, std::vector<int64_t> path_begin,
           std::vector<int32_t> paths, std::vector<int32_t> overlaps, int32_t piece, int32_t pieces)
@@ -91,7 +91,7 @@ class Grammar {
   }
   int32_t constituents(int32_t span) const { return overlap(span, span); }
 
-  // Symbols that occur on the left or on the right of a pair have slots; -1: none.
+  // Symbols on the left or on the right of a pair have slots; -1: none.
   int32_t left_slots() const { return left_slots_; }
   int32_t right_slots() const { return right_slots_; }
   int32_t bottom_slots() const { return bottom_slots_; }
@@ -106,12 +106,12 @@ class Grammar {
     return {pair_begin_[left + 1] - pair_begin_[left], pairs_[first].right, rule_begin_.data() + first,
             first_lhs_.data() + first};
   }
-  const std::vector<int32_t>& by_pair() const { return by_pair_; }          // rules, as their numbers
-  const std::vector<int32_t>& lhs_by_pair() const { return lhs_by_pair_; }  // their slots of bottoms
+  const std::vector<int32_t>& by_pair() const { return by_pair_; }          // rule numbers
+  const std::vector<int32_t>& lhs_by_pair() const { return lhs_by_pair_; }  // bottom slots of their left-hand sides
 
   Range<int32_t> rules_of(int32_t symbol) const { return range(by_lhs_, lhs_begin_, symbol); }
   Range<int32_t> words_of(int32_t terminal) const { return range(by_terminal_, terminal_begin_, terminal); }
-  // The labels above a symbol that a rule expands, and those below one that a node above sees.
+  // The labels whose bottom is this symbol, and those whose top is.
   Range<int32_t> above(int32_t bottom, bool leaf) const { return range(above_[leaf], above_begin_[leaf], bottom); }
   Range<int32_t> below(int32_t top, bool leaf) const { return range(below_[leaf], below_begin_[leaf], top); }
 
@@ -151,7 +151,7 @@ class Grammar {
     if (std::max(piece_, pieces_) >= symbols_) throw InputError("the symbols of pieces do not exist.");
   }
 
-  // Groups 0..n-1 by key(k) in 0..keys-1: the lists, and where each begins.
+  // Groups 0..n-1 by key(k) in 0..keys-1. `begin` marks where each group starts in `list`.
   template <class Key>
   static void group(int64_t n, int32_t keys, const Key& key, std::vector<int32_t>& list, std::vector<int32_t>& begin) {
     begin.assign(keys + 1, 0);
@@ -240,7 +240,7 @@ class Grammar {
   int32_t left_slots_ = 0, right_slots_ = 0, bottom_slots_ = 0;
   std::vector<int32_t> left_slot_, right_slot_, bottom_slot_;
   std::vector<Pair> pairs_;
-  static constexpr int64_t kDense = 6;  // rules per pair from which on loops over vectors pay
+  static constexpr int64_t kDense = 6;  // rules per pair from which vector loops pay off
 
   std::vector<int32_t> pair_begin_, by_pair_, lhs_by_pair_;
   std::vector<int64_t> rule_begin_;
@@ -250,15 +250,15 @@ class Grammar {
   std::vector<int32_t> above_[2], above_begin_[2], below_[2], below_begin_[2];
 };
 
-// Where the parts of a sentence of n words are. Rules come first, then labeled spans, splits and anchored rules.
+// The numbering of the parts of a sentence of n words: rules, then labeled spans, splits and anchored rules.
 //
 //   tied      binary rules, lexical rules, unary rules, roots: one part each
 //   untied    <A -> B C, s, m, e>, <A -> a, s>, <A -> B, s, e>, roots
 //   spans     <label, s, e>, for each cell all labels
-//   splits    <s, m, e>, if there are such parts
-//   anchors   <rule, s>, <rule, m> and <rule, e> of binary rules, as far as there are such parts
+//   splits    <s, m, e>, optional
+//   anchors   <rule, s>, <rule, m> and <rule, e> of binary rules, each optional
 //
-// A cell is a span from s to e; cells are in the order of s, then e, and the splits of a cell in the order of m.
+// A cell is a span from s to e. Cells are sorted by s, then e; the splits of a cell by m.
 class DerivationParts {
  public:
   enum Anchors : unsigned { kBegin = 1, kSplit = 2, kEnd = 4 };
@@ -294,7 +294,7 @@ class DerivationParts {
   int64_t cell(int s, int e) const { return int64_t{s} * n_ - int64_t{s} * (s - 1) / 2 + e - s - 1; }
   int64_t triple(int s, int m, int e) const { return split_begin_[cell(s, e)] + m - s - 1; }
 
-  int64_t rules() const { return spans_; }  // how many parts are rules
+  int64_t rules() const { return spans_; }  // number of parts that are rules
   int64_t binary(int32_t rule, int s, int m, int e) const { return tied_ ? rule : rule * triples() + triple(s, m, e); }
   int64_t lexical(int32_t rule, int s) const { return lexical_ + (tied_ ? rule : int64_t{rule} * n_ + s); }
   int64_t unary(int32_t rule, int64_t cell) const { return unary_ + (tied_ ? rule : rule * cells() + cell); }

@@ -1,8 +1,8 @@
 // Whether the hard factors and listed tuples of a factor graph leave any output.
 //
-// Elimination answers exactly if its tables are small. Otherwise a labeling is searched, label by label, which answers
-// if it finds one or comes to its end. Rules of users are asked once for each cell of a table, so large ones are only
-// searched.
+// Elimination answers exactly if its tables are small. Otherwise a search tries labels one by one. It answers if it
+// finds a labeling or exhausts all of them. A user's rule would be called for each cell of its table, so large ones are
+// only searched.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ inline bool asks_often(const FactorGraphs& graphs, int64_t g) {
   return false;
 }
 
-// No answer: the tables would be large, and the search was given up.
+// Empty if unknown: the tables would be too large, and the search was given up.
 inline std::optional<bool> has_outputs(const FactorGraphs& graphs, int64_t g) {
   constexpr double kMostBytes = 8e6;
   constexpr RelaxationSettings kShort{/*iterations=*/5, /*tolerance=*/1e-7, /*trials=*/5'000};

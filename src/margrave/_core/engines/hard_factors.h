@@ -1,9 +1,9 @@
 // Messages of hard factors without their tables (001, section 2.2): by counting true literals, by the matrix-tree
 // theorem, or over the listed tuples.
 //
-// Every literal has two logs: of the weight of its being true and of its being false. The message to a literal is, for
-// either value, the log of the sum of the products of the weights of all other literals over the allowed labelings, or
-// the log of the largest product. Nothing is subtracted where sums are counted, and -inf needs no care.
+// Every literal has two logs: of its weight if true and if false. For either value, the message to a literal is the log
+// of the sum, over the allowed labelings, of the products of the weights of all other literals, or the log of the
+// largest product. Counting subtracts nothing, so -inf is harmless.
 #pragma once
 
 #include <algorithm>
@@ -26,12 +26,12 @@ double join_logs(double x, double y) {
   return Max ? std::max(x, y) : log_add(x, y);
 }
 
-// Exactly one, at most one, at least one, at most k true literals. Prefixes and suffixes are counted, up to a highest
-// count at which counts are no longer told apart (at least one) or no longer allowed.
+// Exactly one, at most one, at least one, at most k true literals. Counts prefixes and suffixes. Counts are capped
+// where they no longer differ (at least one) or are no longer allowed.
 template <bool Max>
 double count_messages(const std::vector<LiteralLogs>& in, int64_t least, int64_t most, std::vector<LiteralLogs>& out) {
   const auto n = static_cast<int64_t>(in.size());
-  const bool open = most >= n;                       // no upper limit: counts from `least` on are the same
+  const bool open = most >= n;                       // no upper limit: counts from `least` on are equivalent
   const int64_t states = (open ? least : most) + 1;  // counts 0, ..., states - 1
   const auto next = [&](std::vector<double>& to, const double* from, const LiteralLogs& literal) {
     for (int64_t c = 0; c < states; ++c) {
@@ -81,8 +81,8 @@ double count_messages(const std::vector<LiteralLogs>& in, int64_t least, int64_t
   return value;
 }
 
-// The literals are the arcs of dependency trees. The log of the sum over all trees, or of the largest product, and for
-// sums the log-odds of all n * n arcs. An arc that must be there leaves its word no other one.
+// The literals are the arcs of dependency trees. Returns the log of the sum over all trees, or of the largest product.
+// Sums also give the log-odds of all n * n arcs. A required arc rules out the other arcs into its word.
 template <bool Max>
 double tree_value(const HardFactor& hard, const std::vector<LiteralLogs>& in, std::vector<double>& odds) {
   const int n = hard.data[0];

@@ -1,8 +1,8 @@
 // Acyclic weighted hypergraphs with scores per part: inside-outside, Viterbi, Viterbi by cost, lazy k-best, sampling.
 //
 // A derivation of the last node is an output; the parts of its edges are the output's parts. Everything is in log space
-// and exact with -inf. This is the engine of structures that have no hand-written inference, and the reference for
-// those that have it.
+// and exact with -inf. Structures without specialized inference use this engine. It is also the reference for the
+// others.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ inline double log_add(double a, double b) {
   return a + std::log1p(std::exp(b - a));
 }
 
-// Costs that count: Viterbi by cost needs whole numbers.
+// Viterbi by cost needs integer costs.
 inline std::vector<int64_t> whole_costs(const double* delta, int64_t n) {
   std::vector<int64_t> costs(static_cast<size_t>(n));
   for (int64_t k = 0; k < n; ++k) {
@@ -40,11 +40,11 @@ inline std::vector<int64_t> whole_costs(const double* delta, int64_t n) {
 
 class Hypergraph {
  public:
-  // How outputs list their parts: sorted, or edge by edge, each followed by what its tails derive, the last tail first.
-  // The latter tells the derivation even if it has several edges of the same node.
+  // How outputs list their parts: sorted, or depth first, each edge followed by its tails, the last tail first. Depth
+  // first identifies the derivation even if it contains several edges of the same node.
   enum class PartOrder { kSorted, kDepthFirst };
 
-  // Edges in the order of their heads; a tail comes before its head. Ragged lists are given by where each begins.
+  // Edges are sorted by head, and tails come before their head. The begin arrays mark where each list starts.
   Hypergraph(int64_t nodes, std::vector<int32_t> heads, std::vector<int64_t> tail_begin, std::vector<int32_t> tails,
              std::vector<int64_t> part_begin, std::vector<int32_t> parts, PartOrder order = PartOrder::kSorted)
       : nodes_(nodes),
@@ -61,7 +61,7 @@ class Hypergraph {
   int64_t edges() const { return static_cast<int64_t>(heads_.size()); }
   int64_t parts() const { return part_count_; }  // one more than the largest part id
 
-  // How many parts an output has at most, with its repeats; -inf if there is no output.
+  // The largest number of parts of an output, with repeats; -inf if there is no output.
   double longest() const {
     std::vector<double> best;
     std::vector<int64_t> choice;
@@ -94,8 +94,8 @@ class Hypergraph {
       if (total == -kInfinity) continue;
       const double posterior = std::exp(above + total - log_z);
       for (int64_t k = part_begin_[e]; k < part_begin_[e + 1]; ++k) mu[parts_[k]] += posterior;
-      // a tail's outside score: everything in this edge but the tail itself, without dividing (-inf - -inf is no
-      // number)
+      // The outside score of a tail combines everything in this edge except the tail. Subtracting the tail would give
+      // -inf - -inf, which is NaN.
       for (int64_t k = tail_begin_[e]; k < tail_begin_[e + 1]; ++k) {
         double rest = above + weight;
         for (int64_t j = tail_begin_[e]; j < tail_begin_[e + 1]; ++j)
@@ -107,7 +107,7 @@ class Hypergraph {
     return log_z;
   }
 
-  // From the root down, each node's edge in proportion to its share of the inside score.
+  // Samples from the root down, each node's edge in proportion to its share of the inside score.
   bool sample(const double* theta, Random& random, Output& y) const {
     const std::vector<double> in = inside(theta);
     y.clear();
@@ -124,8 +124,8 @@ class Hypergraph {
     return true;
   }
 
-  // The best derivation at each total cost. best[v] by convolution over the tails; the way back repeats the winning
-  // edge's convolution rather than keeping every split.
+  // The best derivation at each total cost. best[v] is a convolution over the tails. Backtracking repeats the
+  // convolution of the winning edge instead of storing every split.
   void argmax_by_cost(const double* theta, const double* delta, int64_t n, std::vector<CostedOutput>& ys) const {
     const std::vector<int64_t> costs = whole_costs(delta, n);
     std::vector<ByCost> best(nodes_);
@@ -156,11 +156,11 @@ class Hypergraph {
   }
 
  private:
-  // The graph under some scores, as LazyKbest wants it.
+  // The graph under given scores, for LazyKbest.
   struct Ranked {
     const Hypergraph& graph;
     const double* theta;
-    std::vector<double> values;  // by node: of its best derivation
+    std::vector<double> values;  // by node: value of its best derivation
     std::vector<int64_t> choice;
 
     int64_t nodes() const { return graph.nodes_; }
@@ -182,7 +182,7 @@ class Hypergraph {
     y.insert(y.end(), parts_.begin() + part_begin_[e], parts_.begin() + part_begin_[e + 1]);
   }
 
-  // Of parts that have been listed depth first.
+  // y is listed depth first.
   void put_in_order(Output& y) const {
     if (order_ == PartOrder::kSorted) std::sort(y.begin(), y.end());
   }
@@ -240,7 +240,7 @@ class Hypergraph {
     put_in_order(y);
   }
 
-  using ByCost = std::map<int64_t, double>;  // the best score at each cost that can be had
+  using ByCost = std::map<int64_t, double>;  // the best score at each attainable cost
 
   static void raise(ByCost& table, int64_t cost, double value) {
     if (!(value > -kInfinity)) return;

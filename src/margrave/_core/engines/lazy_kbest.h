@@ -1,5 +1,5 @@
-// The k best derivations of a node of an acyclic hypergraph (Huang and Chiang 2005, Algorithm 3): the next best
-// derivation of a node is sought only when somebody asks for it.
+// The k best derivations of a node of an acyclic hypergraph (Huang and Chiang 2005, Algorithm 3). The next best
+// derivation of a node is computed only on demand.
 #pragma once
 
 #include <algorithm>
@@ -22,19 +22,19 @@ namespace margrave {
 //   int64_t tail_count(e), tail(e, j)
 //   double score(e)                          of the edge itself, without its tails
 //
-// A Graph that also has
+// A Graph may also have
 //
-//   int64_t string(e, keys)                  a key for what a derivation spells: the edge with the keys of its tails
+//   int64_t string(e, keys)                  a key for the string of a derivation: the edge with the keys of its tails
 //
-// is asked for distinct strings: of the derivations of a node that spell the same, only the best one is found. Nothing
-// is lost by it, since the others could only be part of worse derivations of the same strings.
+// Then only distinct strings are returned: of the derivations of a node with the same string, only the best is kept.
+// This loses nothing, since the others could only occur in worse derivations of the same strings.
 template <class Graph>
 class LazyKbest {
  public:
   explicit LazyKbest(const Graph& graph) : graph_(graph), place_(graph.nodes(), -1) {}
 
-  // Seeks the derivation of this rank, from 0; false if there are fewer. The recursion is an explicit stack, since a
-  // chain of a million nodes must not overflow the machine's.
+  // Finds the derivation of this rank, from 0; false if there are fewer. Uses an explicit stack: recursion over a chain
+  // of a million nodes would overflow the call stack.
   bool request(int64_t v, int64_t rank) {
     std::vector<std::pair<int64_t, int64_t>> open{{v, rank}};
     while (!open.empty()) {
@@ -45,7 +45,7 @@ class LazyKbest {
         continue;
       }
       if (!node.begun) begin(u);
-      if (!node.expanded && !expand(node, open)) continue;  // the tails' next ones come first
+      if (!node.expanded && !expand(node, open)) continue;  // the next derivations of the tails come first
       if (node.candidates.empty()) {
         node.exhausted = true;
         continue;
@@ -59,10 +59,9 @@ class LazyKbest {
     return static_cast<int64_t>(of(v).found.size()) > rank;
   }
 
-  // Of a derivation that request() has found: its value, and visit(e) for all its edges depth first, the last tail
-  // before the others.
+  // For a derivation found by request(): its value, and visit(e) for all its edges depth first, the last tail first.
   double value(int64_t v, int64_t rank) { return of(v).found[rank].value; }
-  int64_t key(int64_t v, int64_t rank) { return of(v).keys[rank]; }  // if there are strings
+  int64_t key(int64_t v, int64_t rank) { return of(v).keys[rank]; }  // only for graphs with strings
   template <class Visit>
   void each_edge(int64_t v, int64_t rank, const Visit& visit) {
     std::vector<std::pair<int64_t, int64_t>> open{{v, rank}};
@@ -84,14 +83,14 @@ class LazyKbest {
   struct Derivation {
     double value = 0;
     int64_t edge = -1;
-    std::vector<int32_t> ranks;  // which of each tail's derivations
+    std::vector<int32_t> ranks;  // rank of each tail's derivation
     bool operator<(const Derivation& other) const { return value < other.value; }
   };
 
   struct Node {
     std::vector<Derivation> found;       // best first
-    std::vector<int64_t> keys;           // of what they spell
-    Derivation last;                     // whose successors come next
+    std::vector<int64_t> keys;           // of their strings
+    Derivation last;                     // its successors come next
     std::vector<Derivation> candidates;  // a heap
     std::set<std::pair<int64_t, std::vector<int32_t>>> seen;
     std::set<int64_t> spelled;
@@ -100,8 +99,7 @@ class LazyKbest {
     bool exhausted = false;
   };
 
-  // A node as far as it has been asked for: at first with its best derivation. What that spells needs the nodes below
-  // it, which are made first.
+  // A node, created with its best derivation. The key of its string requires the nodes below, which are created first.
   Node& of(int64_t v) {
     if (place_[v] < 0) {
       std::vector<int64_t> open{v};
@@ -131,7 +129,7 @@ class LazyKbest {
     keep(node);
   }
 
-  // The latest derivation is one of those found, unless another one spells the same.
+  // Adds the latest derivation to those found, unless one has the same string.
   void keep(Node& node) {
     if constexpr (kSpells) {
       std::vector<int64_t> keys;
@@ -153,7 +151,7 @@ class LazyKbest {
     std::push_heap(node.candidates.begin(), node.candidates.end());
   }
 
-  // The other edges' best derivations become candidates when a second-best is first asked for.
+  // The best derivations of the other edges become candidates when a second-best is first requested.
   void begin(int64_t v) {
     Node& node = of(v);
     node.begun = true;
@@ -165,8 +163,8 @@ class LazyKbest {
     });
   }
 
-  // Adds the successors of the latest derivation, one tail's rank raised at a time; false if a tail must be asked
-  // first.
+  // Adds the successors of the latest derivation, each with the rank of one tail raised. False if a tail must be
+  // expanded first.
   bool expand(Node& node, std::vector<std::pair<int64_t, int64_t>>& open) {
     const Derivation last = node.last;
     const auto tails = static_cast<int64_t>(last.ranks.size());
@@ -188,7 +186,7 @@ class LazyKbest {
   }
 
   const Graph& graph_;
-  std::vector<int64_t> place_;  // by node: where it is in nodes_, or -1
+  std::vector<int64_t> place_;  // by node: index in nodes_, or -1
   std::deque<Node> nodes_;      // references to nodes stay valid while others are added
 };
 

@@ -1,7 +1,7 @@
-// The paths of an acyclic graph with scores on its edges: Viterbi, forward-backward, k best, samples, best by cost.
+// Paths of an acyclic graph with scored edges: Viterbi, forward-backward, k best, samples, best by cost.
 //
-// Nodes are numbered such that every edge leads to a higher one; paths lead from node 0 to the last node. An edge may
-// be a part, and a path may have a part several times.
+// Every edge leads to a node with a higher number. Paths lead from node 0 to the last node. An edge may have a part,
+// and a path may contain a part several times.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace margrave {
 
 class Paths {
  public:
-  // Edges in the order of their heads. part: -1 for an edge without a part, which scores 0.
+  // Edges are sorted by head. part: -1 for an edge without a part, which scores 0.
   Paths(int64_t nodes, std::vector<int32_t> tails, std::vector<int32_t> heads, std::vector<int32_t> parts)
       : nodes_(nodes), tail_(std::move(tails)), head_(std::move(heads)), part_(std::move(parts)) {
     checked_count(nodes_, "nodes of a lattice", 1);
@@ -45,7 +45,7 @@ class Paths {
   int32_t tail(int64_t e) const { return tail_[e]; }
   int32_t head(int64_t e) const { return head_[e]; }
   int32_t part(int64_t e) const { return part_[e]; }
-  int64_t begin(int64_t v) const { return begin_[v]; }  // the first edge that leads to v
+  int64_t begin(int64_t v) const { return begin_[v]; }  // the first edge into v
 
   double argmax(const double* theta, Output& y, Scratch& scratch) const {
     const int64_t* choice;
@@ -62,8 +62,8 @@ class Paths {
   }
 
   // Every edge weighs exp(score + best(tail) - best(head)), at most 1, where best(v) is the best score of a path to v.
-  // The sums a(v) over the paths to a node are then at least 1. They are at most their number, and only if that is
-  // astronomical, the sums are repeated in log space. Backwards, whatever underflows belongs to a vanishing marginal.
+  // The sum a(v) over the paths to a node is then at least 1 and at most their number. If that number is astronomical,
+  // the sums are repeated in log space. Backwards, only negligible marginals underflow.
   double logsum(const double* theta, int64_t n, double* mu, Scratch& scratch) const {
     std::fill(mu, mu + n, 0.0);
     const double* best = viterbi(theta, scratch);
@@ -84,13 +84,13 @@ class Paths {
     return top + std::log(a[nodes_ - 1]);
   }
 
-  // Each path is the best one but for some side edges. The loss of a side edge is what the best path to its head is
-  // better than the best one through it; losses add up. A path is followed by those with one more side edge, which lies
+  // Each path is the best one except for some side edges. The loss of a side edge is the score of the best path to its
+  // head minus that of the best path through it. Losses add up. The successors of a path have one more side edge,
   // before all of its own.
   void kbest(const double* theta, int64_t k, std::vector<ScoredOutput>& ys, Scratch& scratch) const {
     struct Path {
       double value;
-      int64_t parent;  // among the paths that were found
+      int64_t parent;  // index among the paths found
       int64_t edge;    // the side edge; -1: none
       bool operator<(const Path& other) const { return value < other.value; }
     };
@@ -132,21 +132,20 @@ class Paths {
     }
   }
 
-  // The k best strings, each with its best path; a string is the words of a path, without those that are -1. Searched
-  // from the end: a state is a suffix of strings, with the best way to spell it from each node, and states are taken up
-  // by the best score of a whole path that ends so.
+  // The k best strings, each with its best path. A string is the words of a path, without those that are -1. The search
+  // starts at the end. A state is a suffix of strings, with the best way to spell it from each node. States are
+  // expanded in order of the best score of a whole path with that suffix.
   void kbest_strings(const double* theta, const int32_t* words, int64_t k, std::vector<ScoredOutput>& ys,
                      Scratch& scratch) const {
     struct Way {
       int32_t node;
       double score;
-      int64_t edge;   // the edge that leaves the node; -1 at the end
-      int64_t after;  // which way of the state that the edge leads to
-      int64_t state;  // ... and that state
+      int64_t edge;   // edge that leaves the node; -1 at the end
+      int64_t after;  // index of the way in the state that the edge leads to
+      int64_t state;  // that state
     };
-    // Of scores that are equal but for rounding, that of a complete string comes first, and then that of the suffix
-    // that was found last, which is the longest. Otherwise all suffixes of all strings that tie would be taken up
-    // first.
+    // If scores are equal up to rounding, a complete string comes first, then the suffix found last, which is the
+    // longest. Otherwise all suffixes of all tied strings would be expanded first.
     struct Item {
       double value;
       int64_t state;
@@ -163,10 +162,10 @@ class Paths {
     const auto rounded = [&](double value) { return std::round(value / unit); };
     std::vector<std::vector<Way>> states;
     std::vector<Item> heap;
-    // Adds what edges without a word lead back to, and puts the state on the heap.
+    // Adds the tails of edges without a word, and puts the state on the heap.
     const auto add_state = [&](std::vector<Way> ways) {
       const auto state = static_cast<int64_t>(states.size());
-      // From higher to lower nodes: edges without words lead downwards only.
+      // From higher to lower nodes: backwards, edges lead downwards only.
       for (size_t done = 0; done < ways.size(); ++done) {
         std::sort(ways.begin() + static_cast<int64_t>(done), ways.end(),
                   [](const Way& a, const Way& b) { return a.node != b.node ? a.node > b.node : a.score > b.score; });
@@ -229,7 +228,7 @@ class Paths {
     std::stable_sort(ys.begin(), ys.end(), [](const auto& a, const auto& b) { return a.value > b.value; });
   }
 
-  // Backwards from the end, each edge in proportion to its share of the sum over the paths to its head.
+  // Samples backwards from the end, each edge in proportion to its share of the sum over the paths to its head.
   void sample(const double* theta, Random& random, std::vector<Output>& ys, Scratch& scratch) const {
     const double* best = viterbi(theta, scratch);
     if (best[nodes_ - 1] == -kInfinity) throw InputError("every output is forbidden.");
@@ -257,7 +256,7 @@ class Paths {
     }
   }
 
-  // The best path at each total cost: for every node a table over the costs of the paths that lead there.
+  // The best path at each total cost: every node has a table over the costs of the paths to it.
   void argmax_by_cost(const double* theta, const double* delta, int64_t n, std::vector<CostedOutput>& ys) const {
     struct ByCost {
       int64_t low = 0;
@@ -317,7 +316,7 @@ class Paths {
     }
   }
 
-  // How many paths there are, as a floating-point number.
+  // The number of paths, as a floating-point number.
   double count() const {
     std::vector<double> paths(nodes_, 0.0);
     paths[0] = 1;
@@ -325,7 +324,7 @@ class Paths {
     return paths.back();
   }
 
-  // The same paths without nodes and edges that no path has. A graph without paths becomes two nodes without an edge.
+  // The same paths without unused nodes and edges. A graph without paths becomes two nodes without an edge.
   Paths trimmed() const {
     std::vector<uint8_t> reached(nodes_, 0), leads(nodes_, 0);
     reached[0] = 1;
@@ -351,12 +350,12 @@ class Paths {
 
  private:
   static constexpr double kMostPaths = 1e200;
-  static constexpr double kRounding = 1e-12;  // Scores whose relative difference is below this are equal.
+  static constexpr double kRounding = 1e-12;  // scores whose relative difference is smaller are equal
   static constexpr int64_t kMostCells = 200'000'000;
 
   double score(int64_t e, const double* theta) const { return part_[e] < 0 ? 0.0 : theta[part_[e]]; }
 
-  // A path was found from its end.
+  // Paths are found from their end.
   void put_in_order(Output& y) const {
     if (plain_)
       std::reverse(y.begin(), y.end());
@@ -364,10 +363,9 @@ class Paths {
       std::sort(y.begin(), y.end());
   }
 
-  // The best score of a path to each node and, if asked for, the edge with which that path ends, the first of several.
-  // The edges to a node are taken four at a time, and the last of them again where fewer are left. Neither how many
-  // there are nor which is the best can be predicted, so that the loop has no branch on the latter, and few on the
-  // former.
+  // The best score of a path to each node and, on request, the last edge of that path, the first of several. Edges into
+  // a node are processed four at a time; the last one is repeated to fill up. Neither their number nor the best one is
+  // predictable, so the loop has no branch on the latter and few on the former.
   double* viterbi(const double* theta, Scratch& scratch) const { return search<false>(theta, nullptr, scratch); }
   double* viterbi(const double* theta, const int64_t*& edges_of_best, Scratch& scratch) const {
     auto* choice = ::new (static_cast<void*>(scratch.take(nodes_))) int64_t[nodes_];
@@ -400,7 +398,7 @@ class Paths {
         const double left = larger(x[0], x[1]);
         const double right = larger(x[2], x[3]);
         const double both = larger(left, right);
-        if constexpr (Choose) {  // by arithmetic, as compilers make branches of conditions
+        if constexpr (Choose) {  // by arithmetic, because compilers turn conditions into branches
           const int64_t of_left = x[1] > x[0];
           const int64_t of_right = 2 + (x[3] > x[2]);
           const int64_t edge = e + of_left + (of_right - of_left) * (right > left);
@@ -424,7 +422,7 @@ class Paths {
     ChainTable table{x, nullptr, 0, 0, false};
     loops().exp_range(edges(), logs, &table);
     if (edges() == 0) return;
-    if (table.top != 0) {  // only if rounding makes it differ
+    if (table.top != 0) {  // only because of rounding
       const double factor = std::exp(table.top);
       for (int64_t e = 0; e < edges(); ++e) x[e] *= factor;
     }
@@ -468,7 +466,7 @@ class Paths {
 
   int64_t nodes_;
   int64_t part_count_ = 0;
-  bool plain_ = true;  // every edge is the part of its own number
+  bool plain_ = true;  // every edge has its own number as its part
   std::vector<int32_t> tail_;
   std::vector<int32_t> head_;
   std::vector<int32_t> part_;

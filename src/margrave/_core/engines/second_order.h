@@ -1,30 +1,30 @@
-// Projective dependency trees with parts of two arcs: consecutive siblings (McDonald and Pereira 2006), and
-// grandparents as well (model 1 of Koo and Collins 2010): best tree, partition function and marginals; and the same
-// trees as a hypergraph, which serves the k best and samples.
+// Projective dependency trees with parts of two arcs: consecutive siblings (McDonald and Pereira 2006), optionally with
+// grandparents (model 1 of Koo and Collins 2010). Computes the best tree, the partition function and marginals. A
+// hypergraph of the same trees serves k best and samples.
 //
-// Parts exist for the arcs that are allowed, and for what two of them can be in a tree:
+// Parts exist for the allowed arcs, and for the ways two of them can occur in a tree:
 //
 //   (h, m)      the arc from head h to word m
-//   (h, -, m)   m is the child of h that is closest to it, on its side
-//   (h, s, m)   s and m are neighbors among the children of h on one side; s is closer to h
+//   (h, -, m)   m is the child of h closest to it, on its side
+//   (h, s, m)   s and m are consecutive children of h on one side; s is closer to h
 //   (g, h, m)   g is the head of h, and h that of m; with grandparents
 //
-// The first items are those of engines/eisner.h, but for Arc(h, m), which now knows its last child: the span between h
-// and m with the arc h -> m, for either direction. C(h, e) is h with all descendants from it to the position e, on one
-// side. With k and k + 1 between s and m, and the weights w of parts,
+// The items are those of engines/eisner.h, except that Arc(h, m) depends on its last child: the span between h and m
+// with the arc h -> m, in either direction. C(h, e) is h with all descendants up to position e, on one side. With k and
+// k + 1 between s and m, and the weights w of parts,
 //
 //   Arc(h, m) = w(h, m) [ w(h, -, m) C(m, next to h) + sum_s w(h, s, m) Arc(h, s) Join(s, m) ]
 //   Join(s, m) = sum_k C(s, k) C(m, k + 1)
 //   C(h, e) = sum_m Arc(h, m) C(m, e)
 //
-// in O(n^3). With grandparents each item also has the head of its head, and there is one Join(h, s, m) for each part,
-// since s and m have the head h. In O(n^4), where g lies outside of the span,
+// in O(n^3). With grandparents, each item also has the head of its head, and each part has its own Join(h, s, m), since
+// s and m have the head h. In O(n^4), with g outside of the span,
 //
 //   Arc(g, h, m) = w(g, h, m) w(h, m) [ w(h, -, m) C(h, m, next to h) + sum_s w(h, s, m) Arc(g, h, s) Join(h, s, m) ]
 //   Join(h, s, m) = sum_k C(h, s, k) C(h, m, k + 1)
 //   C(g, h, e) = sum_m Arc(g, h, m) C(h, m, e)
 //
-// The partition function is C(0, n). A single root has no parts (0, s, m), and hence no second child.
+// The partition function is C(0, n). A single root has no parts (0, s, m), hence no second child.
 #pragma once
 
 #include <algorithm>
@@ -49,16 +49,16 @@ using tree::Arc;
 
 struct Sentence {
   int n;            // words
-  const Arc* arcs;  // those that are allowed, word by word and head by head
+  const Arc* arcs;  // allowed arcs, by word, then by head
   int64_t count;    // of arcs
   bool grandparents, single_root;
 };
 
 // ---- The parts of a sentence ---------------------------------------------------------------------------------------
 
-// Arcs come first, word by word and head by head. Then, arc by arc, (h, -, m) and the (h, s, m) by s; then, arc by arc
-// (g, h), the (g, h, m) by m. The children of h are numbered one after another (slots), by ascending words, so that all
-// sums go over neighboring slots.
+// Arcs come first, by word, then by head. Then, arc by arc, (h, -, m) and the (h, s, m) by s. Then, for each arc (g,
+// h), the (g, h, m) by m. The children of h have consecutive numbers (slots), by ascending words, so all sums run over
+// contiguous slots.
 class Layout : public Sentence {
  public:
   explicit Layout(const Sentence& sentence) : Sentence(sentence) {
@@ -74,10 +74,10 @@ class Layout : public Sentence {
     if (h == 0 && single_root) return {k, k};
     return words[k] > h ? std::pair{right[h], k} : std::pair{k + 1, right[h]};
   }
-  // The slots of the children of h that its head g can see: g is never under an arc from h.
+  // The slots of the children of h that can occur when its head is g: g is never under an arc from h.
   std::pair<int64_t, int64_t> slots_seen(int g, int h) const {
     const auto first = words.begin() + begin[h], last = words.begin() + begin[h + 1];
-    const auto place = std::lower_bound(first, last, g) - words.begin();  // g itself, or what follows it
+    const auto place = std::lower_bound(first, last, g) - words.begin();  // g itself, or the next word
     if (g > h) return {begin[h], place};
     return {place + (place < begin[h + 1] && words[place] == g), begin[h + 1]};
   }
@@ -103,7 +103,7 @@ class Layout : public Sentence {
   // The parts of a tree whose arcs are allowed.
   void parts_of(const int32_t* heads, Output& y) const {
     y.clear();
-    std::vector<int64_t> last(2 * (n + 1), -1);  // by head and side: the slot of the last child that was visited
+    std::vector<int64_t> last(2 * (n + 1), -1);  // by head and side: the slot of the last child visited
     const auto visit = [&](int m, bool to_the_right) {
       const int h = heads[m - 1];
       if ((m > h) != to_the_right) return;
@@ -120,7 +120,7 @@ class Layout : public Sentence {
     std::sort(y.begin(), y.end());
   }
 
-  // Calls visit(grandparent, head, sibling, word) for every part in order, with -1 for what it does not have.
+  // Calls visit(grandparent, head, sibling, word) for every part in order, with -1 for absent members.
   template <class Visit>
   void each_part(const Visit& visit) const {
     for (int64_t a = 0; a < count; ++a) visit(-1, arcs[a].head, -1, arcs[a].word);
@@ -152,7 +152,7 @@ class Layout : public Sentence {
     words.resize(count);
     by_slot.resize(count);
     slot.resize(count);
-    for (int64_t a = 0; a < count; ++a) {  // arcs come by ascending words
+    for (int64_t a = 0; a < count; ++a) {  // arcs are sorted by word
       const int64_t k = next[arcs[a].head]++;
       words[k] = arcs[a].word;
       by_slot[k] = a;
@@ -184,8 +184,8 @@ class Layout : public Sentence {
 
 // ---- The items, from narrow to wide spans --------------------------------------------------------------------------
 
-// An item is the sum of some terms, times the weights of its own parts: an arc and, with grandparents, a (g, h, m). A
-// term is the product of the weight of a part and of two items. Part none() weighs nothing, and item 0 is 1.
+// An item is a sum of terms, times the weights of its own parts: an arc and, with grandparents, a (g, h, m). A term is
+// the weight of a part times two items. Part none() has weight 1, and so has item 0.
 struct Owned {
   int64_t arc, grandparent;
 };
@@ -205,7 +205,7 @@ class Items {
   int64_t goal() const { return complete(0, root(), at_.n); }
   int64_t none() const { return at_.parts(); }
 
-  // Calls visit(item, owned, each_term) for all items, each after those it consists of, or the other way round;
+  // Calls visit(item, owned, each_term) for all items, each after its components (forward) or before them (backward).
   // each_term(add) calls add(part, item, item) for every term.
   template <class Visit>
   void forward(const Visit& visit) const {
@@ -225,7 +225,7 @@ class Items {
   }
 
  private:
-  int64_t root() const { return at_.count; }  // in place of the arc into a head
+  int64_t root() const { return at_.count; }  // stands for the arc into the head
 
   // C(h, e), or C(g, h, e) for the arc (g, h).
   int64_t complete(int h, int64_t arc, int e) const { return h == e ? 0 : 1 + (Grandparents ? arc : h) * size_ + e; }
@@ -252,7 +252,7 @@ class Items {
       for (int64_t s = first; s < last; ++s) {
         const auto [low, high] = std::minmax({at_.words[s], at_.words[k]});
         if constexpr (!Grandparents) {
-          if (seen[low * size_ + high]) continue;  // the same for all heads
+          if (seen[low * size_ + high]) continue;  // shared by all heads
           seen[low * size_ + high] = true;
         }
         by_width_[high - low].siblings.emplace_back(s, k);
@@ -346,7 +346,7 @@ class Items {
 
 // ---- Inference -----------------------------------------------------------------------------------------------------
 
-// `size` numbers from the scratch memory.
+// `size` values from the scratch memory.
 template <class T>
 T* take(Scratch& scratch, int64_t size, T value) {
   static_assert(sizeof(T) % sizeof(double) == 0 && alignof(T) == alignof(double));
@@ -355,13 +355,13 @@ T* take(Scratch& scratch, int64_t size, T value) {
   return numbers;
 }
 
-// Logarithms of weights that are at most 1, of all parts and of none: every tree has, for each word, an arc, a part
-// with or without a sibling and, unless the root is its head, one with a grandparent. The largest weights of the latter
-// two are therefore moved to the arc, and arcs are scaled as in engines/eisner.h. Null if a word has no head.
+// Logs of weights, at most 1, of all parts and of none(). In every tree, each word has an arc, a part with or without a
+// sibling and, unless its head is the root, one with a grandparent. So the largest weights of the latter two can be
+// moved to the arc. Arcs are then scaled as in engines/eisner.h. Null if a word has no possible head.
 inline double* log_weights(const Layout& layout, const double* theta, eisner::Scaling& scaling, Scratch& scratch) {
   const int64_t count = layout.count;
   double* x = take(scratch, layout.parts() + 1, 0.0);
-  double* tops = take(scratch, count, -kInfinity);  // of the grandparents of an arc
+  double* tops = take(scratch, count, -kInfinity);  // largest weight of the grandparents of an arc
   std::copy_n(theta, layout.parts(), x);
   const auto each_grandparent = [&](const auto& visit) {
     for (int64_t a = 0; a < count; ++a) {
@@ -398,7 +398,7 @@ inline double* log_weights(const Layout& layout, const double* theta, eisner::Sc
 inline double* exponentials(const double* x, int64_t size, double, Scratch& scratch) {
   double* weights = take(scratch, size, 0.0);
   ChainTable exps{weights, nullptr, 0, 0, false};
-  loops().exp_range(size, x, &exps);  // the largest is that of no part, 0
+  loops().exp_range(size, x, &exps);  // the largest is that of none(), 0
   return weights;
 }
 inline Wide* exponentials(const double* x, int64_t size, Wide, Scratch& scratch) {
@@ -427,7 +427,7 @@ template <class S, class I, class T>
 void outside(const I& items, const T* weights, const T* values, Scratch& scratch, int64_t parts, double* mu) {
   const T z = values[items.goal()];
   T* derivatives = take(scratch, items.size(), T(S::zero()));
-  double* expected = take(scratch, parts + 1, 0.0);  // the last one of no part
+  double* expected = take(scratch, parts + 1, 0.0);  // the last one is that of none()
   derivatives[items.goal()] = S::one();
   items.backward([&](int64_t item, const Owned& owned, const auto& each_term) {
     const double share = eisner::to_double(derivatives[item] * values[item] / z);
@@ -462,7 +462,7 @@ bool try_logsum(const I& items, const Layout& layout, const double* x, const eis
   return true;
 }
 
-// log sum over trees of exp(score), and the marginal of every part; -inf and zeros if there is no tree.
+// Returns log sum over trees of exp(score) and the marginal of every part; -inf and zeros if there is no tree.
 template <bool Grandparents>
 double logsum(const Layout& layout, const double* theta, Scratch& scratch, double* mu) {
   const Items<Grandparents> items(layout);
@@ -476,7 +476,7 @@ double logsum(const Layout& layout, const double* theta, Scratch& scratch, doubl
   return log_z;
 }
 
-// The parts of the best tree, and its score; -inf and no parts if there is none. The first of equal terms wins.
+// Returns the parts and the score of the best tree; -inf and no parts if there is none. Of equal terms, the first wins.
 template <bool Grandparents>
 double argmax(const Layout& layout, const double* theta, Scratch& scratch, Output& y) {
   struct Choice {
@@ -521,7 +521,7 @@ double argmax(const Layout& layout, const double* theta, Scratch& scratch, Outpu
   return score;
 }
 
-// The trees as the derivations of a hypergraph: an item is a node, and a term is an edge.
+// The trees as derivations of a hypergraph: items are nodes, terms are edges.
 template <bool Grandparents>
 Hypergraph hypergraph(const Layout& layout) {
   const Items<Grandparents> items(layout);

@@ -1,4 +1,4 @@
-// How the labeled segments of a sequence are numbered: what the structure of segmentations and its features share.
+// The numbering of labeled segments, for the structure of segmentations and its features.
 #pragma once
 
 #include <algorithm>
@@ -11,9 +11,9 @@
 
 namespace margrave {
 
-// Segments are numbered by their ends, then by label, then by length: (end, label, length) with a length of at most
-// longest[label] and at most `end`. Apart from labels, spans are numbered by their ends and then by length, up to the
-// length of the longest segment of any label.
+// Segments are numbered by end, then by label, then by length: (end, label, length) with a length of at most
+// longest[label] and at most `end`. Spans, without labels, are numbered by end, then by length, up to the longest
+// segment of any label.
 class Segments {
  public:
   explicit Segments(std::vector<int32_t> longest) : longest_(std::move(longest)) {
@@ -37,16 +37,16 @@ class Segments {
   int64_t labels() const { return static_cast<int64_t>(longest_.size()); }
   int64_t most() const { return most_; }  // the longest segment of any label
   int64_t longest(int64_t l) const { return longest_[l]; }
-  // How many lengths a segment of label l that ends at e can have.
+  // The number of possible lengths of a segment of label l that ends at e.
   int64_t lengths(int64_t e, int64_t l) const { return std::min<int64_t>(longest_[l], e); }
 
-  // How many segments end before e.
+  // The number of segments that end before e.
   int64_t before(int64_t e) const { return e <= most_ ? ended_[e] : ended_.back() + (e - most_) * width_; }
   int64_t count(int64_t n) const { return before(n + 1); }
-  // The segments of label l that end at e, by ascending length from 1 on.
+  // The first segment of label l that ends at e; they ascend in length, from 1.
   int64_t first(int64_t e, int64_t l) const { return before(e) + within_[std::min(e, most_) * labels() + l]; }
 
-  // How many spans end before e.
+  // The number of spans that end before e.
   int64_t spans_before(int64_t e) const {
     return e <= most_ ? e * (e - 1) / 2 : most_ * (most_ - 1) / 2 + (e - most_) * most_;
   }
@@ -57,7 +57,7 @@ class Segments {
     int64_t end;
     int64_t label;
   };
-  // The segment of a number below count(n).
+  // The segment with a number below count(n).
   Segment segment(int64_t part) const {
     int64_t e;
     if (part < ended_.back()) {
@@ -76,17 +76,17 @@ class Segments {
 
   std::vector<int32_t> longest_;
   int64_t most_ = 0;
-  int64_t width_ = 0;            // segments that end at a position far from the beginning
+  int64_t width_ = 0;            // number of segments that end at a position far from the beginning
   std::vector<int64_t> ended_;   // (most + 1): segments that end before e
   std::vector<int64_t> within_;  // (most + 1, labels): where a label begins among the segments that end at e
 };
 
-// How the tokens of segments are tagged: the first token of a segment has one tag of its label, and all others have
-// another one. A label whose segments have one token has only the first tag.
+// How the tokens of segments are tagged: the first token has one tag of its label, and all others have another one. A
+// label whose segments have one token has only the first tag.
 struct SegmentTags {
   int64_t tags = 0;
   std::vector<int32_t> first;   // by label
-  std::vector<int32_t> inside;  // by label; -1: there is none
+  std::vector<int32_t> inside;  // by label; -1: none
 
   void check(const Segments& segments) const {
     const auto labels = static_cast<size_t>(segments.labels());

@@ -1,5 +1,5 @@
-// Spanning forests of a graph that contain each of its edges at least once, for bounds by reweighting (Wainwright,
-// Jaakkola and Willsky 2005): the shares of the forests that contain each edge are a point of the forest polytope.
+// Spanning forests of a graph that contain each of its edges at least once, for reweighted bounds (Wainwright, Jaakkola
+// and Willsky 2005). The shares of the forests that contain each edge are a point of the forest polytope.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ struct Forest {
     bool child_first;  // the child is the first end of the edge
   };
   std::vector<Step> steps;     // parents before children
-  std::vector<int32_t> roots;  // one for each tree, vertices without edges included
+  std::vector<int32_t> roots;  // one per tree, including vertices without edges
 };
 
 class SpanningForests {
@@ -25,8 +25,7 @@ class SpanningForests {
   using Edges = std::vector<std::pair<int32_t, int32_t>>;
 
   SpanningForests() = default;
-  // At least one forest. Edges that have not been used for the longest time come first, so that all of them are used
-  // about equally often.
+  // Makes at least one forest. Least recently used edges come first, so all edges are used about equally often.
   SpanningForests(int64_t vertices, const Edges& edges) : share_(edges.size(), 0.0) {
     std::vector<int32_t> order(edges.size()), group(static_cast<size_t>(vertices));
     std::iota(order.begin(), order.end(), 0);

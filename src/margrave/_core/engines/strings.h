@@ -1,4 +1,4 @@
-// What derivations spell: strings of words, each with a number, so that equal strings are found at once.
+// Numbered strings of words of derivations, so equal strings are found by their number.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ struct HashOfWords {
   }
 };
 
-// The pattern of an edge: words, and gap(j) where the string of its tail j stands.
+// The pattern of an edge: words, and gap(j) for the string of tail j.
 using Pattern = std::vector<int32_t>;
 
 class Strings {
@@ -28,14 +28,14 @@ class Strings {
   int64_t size() const { return static_cast<int64_t>(strings_.size()); }
   const std::vector<int32_t>& words(int64_t key) const { return *strings_[key]; }
 
-  // The number of a string, which is added if it is new.
+  // The number of a string. New strings are added.
   int64_t add(std::vector<int32_t> words) {
     const auto [place, added] = numbers_.try_emplace(std::move(words), size());
     if (added) strings_.push_back(&place->first);  // keys of the map do not move
     return place->second;
   }
 
-  // The number of what a pattern spells with the strings of its tails.
+  // The number of the string of a pattern, given the strings of its tails.
   int64_t join(const int32_t* first, const int32_t* last, const std::vector<int64_t>& tails) {
     std::vector<int32_t> joined;
     for (; first < last; ++first) {

@@ -1,4 +1,4 @@
-// The bound on log Z of a pairwise graph that its spanning forests give (Wainwright, Jaakkola and Willsky 2005). See
+// An upper bound on log Z of a pairwise graph by its spanning forests (Wainwright, Jaakkola and Willsky 2005). See
 // engines/factor_messages.h for the messages.
 #pragma once
 
@@ -34,8 +34,8 @@ class TreeReweighting {
 
   const std::vector<double>& rho() const { return rho_; }
 
-  // The mean of the log Z of all forests at the messages as they are, which is above log Z; with `mu`, its gradient by
-  // the scores while messages stay the same: the means of the forests' marginals.
+  // The mean of log Z over all forests at the current messages, an upper bound on log Z. `mu`: its gradient by the
+  // scores at fixed messages, which is the mean of the forests' marginals.
   double bound(const FactorGraphs& graphs, int64_t g, const MessageLayout& layout, const FactorMessages& messages,
                const double* theta, double* mu) const {
     const auto share = 1 / static_cast<double>(forests_.forests().size());
@@ -85,7 +85,7 @@ class TreeReweighting {
         for (int64_t a = 0; a < n; ++a) marginal[first + a] = std::exp(up[first + a] - top) / sum;
       }
       if (!mu) continue;
-      // Marginals from the roots on: those of a child are sums of those of its pair with its parent.
+      // Marginals from the roots down: a child's are sums over those of the pair with its parent.
       for (const Forest::Step& step : forest.steps) {
         const MessageLayout::Sender& sender = layout.senders[step.edge];
         const SoftFactor soft = graphs.factor(g, sender.number);
@@ -123,7 +123,7 @@ class TreeReweighting {
     return messages.message(k) == -kInfinity ? 0.0 : messages.message(k);  // the belief of the label is -inf as well
   }
 
-  // Of the message to the parent.
+  // Index of the message to the parent.
   static size_t place(const MessageLayout& layout, const Forest::Step& step, int64_t label) {
     const int64_t first = layout.senders[step.edge].first_edge;
     return static_cast<size_t>(layout.edges[first + (step.child_first ? 1 : 0)].begin + label);

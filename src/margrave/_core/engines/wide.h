@@ -1,4 +1,4 @@
-// Numbers with a wide exponent, for sums of products of weights that a double cannot hold.
+// Numbers with a wide exponent, for sums of products outside the range of doubles.
 #pragma once
 
 #include <cmath>
@@ -7,7 +7,7 @@
 
 namespace margrave {
 
-// A number >= 0 whose exponent does not run out: mantissa 2^(512 exponent), mantissa 0 or in [2^-256, 2^256).
+// A number >= 0 with a 64-bit exponent: mantissa 2^(512 exponent), mantissa 0 or in [2^-256, 2^256).
 class Wide {
  public:
   Wide() = default;
@@ -15,7 +15,7 @@ class Wide {
 
   static Wide exp(double x) {
     constexpr double kRest = 0x1.abc9e3b39803fp-47;  // log 2^512 = kDigit + kRest
-    constexpr double kMostDigits = 0x1p48;  // e^(-1e17) counts as 0, so that products of thousands of arcs have room
+    constexpr double kMostDigits = 0x1p48;  // e^(-1e17) counts as 0, leaving room for products of thousands of arcs
     const double digits = std::floor(x / kDigit + 0.5);
     if (!(digits > -kMostDigits)) return Wide();
     return normal(std::exp(std::fma(-digits, kRest, std::fma(-digits, kDigit, x))), static_cast<int64_t>(digits));
@@ -48,7 +48,7 @@ class Wide {
 
   static constexpr double kTop = 0x1p256, kBottom = 0x1p-256, kUp = 0x1p512, kDown = 0x1p-512;
   static constexpr double kDigit = 0x1.62e42fefa39efp+8;  // log 2^512
-  static constexpr int64_t kZero = -(int64_t{1} << 61);   // the exponent of 0: never the larger one of a sum
+  static constexpr int64_t kZero = -(int64_t{1} << 61);   // exponent of 0: never the larger one in a sum
 
   double mantissa_ = 0;
   int64_t exponent_ = kZero;

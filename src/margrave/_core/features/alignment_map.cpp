@@ -52,7 +52,7 @@ static void bind(nb::module_& m) {
       },
       "structure"_a, "tables"_a, "gaps"_a, "ends"_a,
       "The feature map of alignments. tables: rows of x, rows of y, their numbers of codes, whether it is symmetric. "
-      "gaps: rows of x, rows of y, the number of codes. ends: whether gaps at the ends have weights of their own.");
+      "gaps: rows of x, rows of y, the number of codes. ends: whether gaps at the ends have separate weights.");
 }
 
 static const Registration registration(bind);

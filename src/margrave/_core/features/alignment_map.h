@@ -1,11 +1,11 @@
 // The feature map of alignments: tables over pairs of rows of x and y, and weights of gaps by rows.
 //
-// A view gives every position a sparse vector: the letter, a neighbor in a window, a column of the user's own. The
-// score of the pair (i, j) is the sum of u_i' W v_j over its tables, and that of a letter in a gap the sum of
-// <open, u_i> or <extend, u_i> over the views of gaps. Tied parts have letters in place of positions, the same ones in
-// every example. Weights: the tables one after another, row by row (of a symmetric one, from the diagonal on), then for
-// each view of gaps its openings and extensions (of linear gaps one of both), and once more for the gaps at the ends if
-// these have weights of their own.
+// A view gives every position a sparse vector: the letter, a neighbor in a window, or a column of the user. The score
+// of the pair (i, j) is the sum of u_i' W v_j over its tables. The score of a letter in a gap is the sum of <open, u_i>
+// or <extend, u_i> over the views of gaps. Tied parts have letters instead of positions, the same ones in every
+// example. Weights: the tables, row by row (a symmetric one from the diagonal on). Then the openings and extensions of
+// each view of gaps (linear gaps have one weight for both). Then the same for gaps at the ends, if these have their own
+// weights.
 #pragma once
 
 #include <algorithm>
@@ -30,9 +30,9 @@ class AlignmentMap final : public Features {
     std::shared_ptr<const Tokens> x, y;
     int64_t rows, columns;
     bool symmetric;
-    int64_t first = 0;  // its first weight
+    int64_t first = 0;  // index of its first weight
     int64_t size() const { return symmetric ? rows * (rows + 1) / 2 : rows * columns; }
-    // Where row a lies such that b is b further; of a symmetric table only b >= a.
+    // Offset of row a, to which b is added; only b >= a in a symmetric table.
     int64_t row(int64_t a) const { return first + (symmetric ? a * rows - a * (a + 1) / 2 : a * columns); }
     int64_t weight(int64_t a, int64_t b) const { return symmetric && b < a ? row(b) + a : row(a) + b; }
   };
@@ -41,8 +41,8 @@ class AlignmentMap final : public Features {
     int64_t codes;
   };
 
-  // parts: of each example; those beyond the layout's have no weights. longest: of each example, the most letters of a
-  // sequence (for the radius). Tied: the views have one example, which is the alphabet.
+  // parts: by example; those beyond the layout's have no weights. longest: by example, the length of the longer
+  // sequence (for the radius). Tied: the views have one example, the alphabet.
   AlignmentMap(PairParts layout, std::vector<int64_t> parts, std::vector<int64_t> longest, std::vector<Table> tables,
                std::vector<GapView> gaps, bool ends)
       : layout_(layout),
@@ -131,7 +131,7 @@ class AlignmentMap final : public Features {
     });
   }
 
-  // Several parts share a weight, so that what is added is summed before.
+  // Several parts share a weight, so the changes are summed first.
   double move(int64_t i, const double* v, double c, double* w) const override {
     double change = 0;
     const std::vector<double>& sums = summed(i, v);
@@ -176,7 +176,7 @@ class AlignmentMap final : public Features {
       last_ = tokens.example_begin[i + 1];
     }
     int64_t size() const { return last_ - first_; }
-    // Whether every row of the data set has one entry, 1.
+    // Whether every row of the dataset has a single entry, 1.
     bool single() const { return tokens_.value.empty() && tokens_.row_begin.back() == tokens_.tokens() && unit_rows(); }
     const int32_t* codes() const { return tokens_.index.data() + first_; }
     template <class Visit>
@@ -260,7 +260,7 @@ class AlignmentMap final : public Features {
   int64_t gap_first_ = 0, gap_size_ = 0, dim_ = 0;
 };
 
-// The same weights for parts that are the edges of the trellis: the map of places, after that from edges to places.
+// The same weights for parts that are edges of the trellis: maps edges to places, then applies the map of places.
 class AlignmentEdgeMap final : public Features {
  public:
   AlignmentEdgeMap(std::shared_ptr<const AlignmentEdges> edges, std::shared_ptr<const AlignmentMap> places)

@@ -26,9 +26,8 @@ static void bind(nb::module_& m) {
       },
       "structure"_a, "group_of"_a, "groups"_a,
       "Weights of the soft factors of graphs, tied by groups. group_of: the group of each factor of each graph. "
-      "groups: "
-      "of each the number of attributes, the number of columns, the column of each cell (-1: none), the rows of the "
-      "attributes of its factors, and whether all of its factors in an example share one row.");
+      "groups: for each, the number of attributes, the number of columns, the column of each cell (-1: none), the rows "
+      "of the attributes of its factors, and whether all of its factors in an example share one row.");
 }
 
 static const Registration registration(bind);

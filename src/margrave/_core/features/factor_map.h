@@ -1,12 +1,12 @@
 // Features of the soft factors of graphs: every factor has a row of attributes, and weights are tied by groups.
 //
-// Factors belong to groups, such as nodes and edges. All factors of a group have tables of the same size, and the group
-// has a weight for each pair of an attribute and a column. `column` says which column each cell of the tables has, so
-// cells can share weights: both orders of a pair of labels, or all equal pairs. Cells in column -1 score 0.
+// Factors belong to groups, such as nodes and edges. All factors of a group have tables of the same size. The group has
+// a weight for each pair of an attribute and a column. `column` maps the cells of the tables to columns. So cells can
+// share weights, such as both orders of a pair of labels, or all equal pairs. Cells in column -1 score 0.
 //
 //   theta[part] = sum_a value_a w[first + a columns + column[cell of the part]]
 //
-// The k-th factor of a group in an example has the k-th row of this group's rows in the example.
+// The k-th factor of a group in an example has the k-th of the group's rows in the example.
 #pragma once
 
 #include <algorithm>
@@ -31,10 +31,10 @@ class FactorMap final : public Features {
     int64_t columns;
     std::vector<int32_t> column;  // (cells of a table)
     std::shared_ptr<const Tokens> rows;
-    bool shared;  // every example has one row, which all of its factors of this group have
+    bool shared;  // every example has one row, shared by all of its factors of this group
   };
 
-  // group_of: the group of each factor of each graph, one graph after another.
+  // group_of: the group of each factor, graph by graph.
   FactorMap(std::shared_ptr<const FactorGraphs> graphs, std::vector<int32_t> group_of, std::vector<Group> groups)
       : graphs_(std::move(graphs)), group_of_(std::move(group_of)), groups_(std::move(groups)) {
     for (const Group& group : groups_) {
@@ -87,7 +87,7 @@ class FactorMap final : public Features {
     merge_entries(entries, row);
   }
 
-  // Two outputs differ in two columns of each factor at most.
+  // Two outputs differ in at most two columns of each factor.
   double radius(int64_t i) const override {
     double total = 0;
     std::vector<std::pair<int64_t, double>> entries;
@@ -95,7 +95,7 @@ class FactorMap final : public Features {
     each_factor(i, [&](const SoftFactor&, int32_t g, int64_t place) {
       entries.clear();
       each_entry(groups_[g], place, [&](int64_t a, double value) { entries.emplace_back(a, value); });
-      merge_entries(entries, merged);  // hashing may put two attributes into one
+      merge_entries(entries, merged);  // hashing may merge two attributes
       double square = 0;
       for (const double value : merged.value) square += value * value;
       total += std::sqrt(2 * square);

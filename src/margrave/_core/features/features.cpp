@@ -1,4 +1,4 @@
-// Python bindings of what all feature maps have in common.
+// Python bindings common to all feature maps.
 #include "bindings/binding.h"
 
 namespace margrave {

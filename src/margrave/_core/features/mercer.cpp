@@ -36,7 +36,7 @@ std::tuple<Array<int64_t>, Array<int32_t>, Array<double>> arrays_of(const Inputs
 static void bind(nb::module_& m) {
   after<Features>();
   nb::class_<KernelFeatures, Features>(m, "KernelFeatures");
-  nb::class_<Inputs>(m, "Inputs", "The distinct rows of tokens, in the order in which they first occur.")
+  nb::class_<Inputs>(m, "Inputs", "The distinct rows of tokens, in order of first occurrence.")
       .def(nb::init<const Tokens&>(), "tokens"_a)
       .def("__len__", &Inputs::size)
       .def_prop_ro(
@@ -49,14 +49,14 @@ static void bind(nb::module_& m) {
             for (int64_t s = 0; s < x.size(); ++s) squares.push_back(x.square(s));
             return to_numpy(std::move(squares));
           },
-          nb::rv_policy::move, "The squared length of each row.")
+          nb::rv_policy::move, "The squared norm of each row.")
       .def(
           "numbers", [](const Inputs& x, const Tokens& tokens) { return to_numpy(x.numbers(tokens)); }, "tokens"_a,
-          "The number of each token's row; -1 where it is not among these.")
+          "The number of each token's row; -1 if it is not among these.")
       .def(
           "subset",
           [](const Inputs& x, const In<int64_t>& kept) -> std::shared_ptr<Inputs> { return x.subset(to_vector(kept)); },
-          "kept"_a, "Some of these, given by number.")
+          "kept"_a, "The inputs with these numbers.")
       .def("arrays", &arrays_of, "Row bounds, indices and values.")
       .def("__getstate__", &arrays_of)
       .def("__setstate__", [](Inputs& self, const std::tuple<In<int64_t>, In<int32_t>, In<double>>& state) {
@@ -88,9 +88,8 @@ static void bind(nb::module_& m) {
       },
       "name"_a, "gamma"_a, "coef0"_a, "degree"_a, "support"_a, "tokens"_a, "single"_a, "bytes"_a, "labels"_a, "rest"_a,
       "first_parts"_a = nb::none(),
-      "Scores from a kernel with support inputs, beside those of other features. Those of (position, label) parts "
-      "begin "
-      "with the first part of each example, or with the given one.");
+      "Scores from a kernel with support inputs, in addition to those of other features. The (position, label) parts "
+      "begin with the first part of each example, or with the given one.");
   m.def(
       "given_kernel_features",
       [](const In<int64_t>& support, const Tokens& tokens, bool own, bool single, int64_t bytes, int64_t labels,
@@ -106,7 +105,7 @@ static void bind(nb::module_& m) {
                                                 std::move(rest));
       },
       "support"_a, "tokens"_a, "own"_a, "single"_a, "bytes"_a, "labels"_a, "rest"_a,
-      "The same where the rows of tokens hold their kernel with all training inputs.");
+      "The same if the rows of tokens contain their kernel values with all training inputs.");
   m.def(
       "kernel_matrix",
       [](const std::string& name, double gamma, double coef0, int degree, std::shared_ptr<Inputs> inputs,

@@ -1,11 +1,11 @@
-// Loops between inputs as a feature map (003, Eq. 14): scores of (position, label) parts are
+// Kernels between inputs as a feature map (003, Eq. 14): scores of (position, label) parts are
 //
 //   theta[t, l] = sum_s K(x_t, s) a[s, l],
 //
-// where s runs over the support inputs, which are the distinct inputs of the training data, and the weights a are
-// representer coefficients. Their inner product is a'K b, in which scatter is the adjoint of score: it adds to the
-// coefficients of the example's own inputs alone. Whatever else is scored, label tuples and the like, keeps ordinary
-// weights. Positions are tokens, or the spans of constituent trees (003, section 4.5.1).
+// where s runs over the support inputs, the distinct inputs of the training data. The weights a are representer
+// coefficients with the inner product a'K b. In this inner product, scatter is the adjoint of score: it adds only to
+// the coefficients of the example's own inputs. All other scores, such as those of label tuples, keep ordinary weights.
+// Positions are tokens, or the spans of constituent trees (003, section 4.5.1).
 #pragma once
 
 #include <algorithm>
@@ -53,7 +53,7 @@ struct KernelFunction {
   }
 };
 
-// The distinct rows of tokens, in the order in which they first occur, each with its indices in order.
+// The distinct rows of tokens, in order of first occurrence, each with sorted indices.
 class Inputs {
  public:
   explicit Inputs(const Tokens& tokens) {
@@ -83,7 +83,7 @@ class Inputs {
   const std::vector<int64_t>& origin() const { return origin_; }  // the first token with each row
   double square(int64_t s) const { return square_[s]; }
 
-  // The number of each token's row; -1 where it is not among these.
+  // The number of each token's row; -1 if it is not among these.
   std::vector<int64_t> numbers(const Tokens& tokens) const {
     std::vector<int64_t> numbers;
     Row row;
@@ -94,7 +94,7 @@ class Inputs {
     return numbers;
   }
 
-  // Some of these, given by number.
+  // The inputs with the given numbers.
   std::shared_ptr<Inputs> subset(const std::vector<int64_t>& kept) const {
     Tokens tokens;
     for (const int64_t s : kept) {
@@ -130,9 +130,9 @@ class Inputs {
   }
 
  private:
-  static constexpr int64_t kDense = 4;  // rows with at least a share 1/4 of all attributes are stored whole
+  static constexpr int64_t kDense = 4;  // rows with at least a share 1/4 of all attributes are stored densely
 
-  // Two rows are the same input if they are the same vector: whatever the order, repeats or zeros.
+  // Two rows are the same input if they are the same vector, regardless of order, repeats and zeros.
   static void tidy(const Tokens& tokens, int64_t t, Row& row) {
     std::vector<std::pair<int64_t, double>> entries;
     for (int64_t k = tokens.row_begin[t]; k < tokens.row_begin[t + 1]; ++k)
@@ -164,7 +164,7 @@ class Inputs {
     return -1;
   }
 
-  // Lists of the rows that have each attribute; or, of rows that have many, whole vectors.
+  // Indexes the rows by attribute, or stores dense vectors if rows have many attributes.
   void arrange() {
     const auto entries = static_cast<int64_t>(rows_.index.size());
     if (attributes_ > 0 && entries >= size() * attributes_ / kDense) {
@@ -188,7 +188,7 @@ class Inputs {
       }
   }
 
-  Tokens rows_;  // an example each
+  Tokens rows_;  // one example per row
   std::vector<int64_t> origin_;
   std::vector<double> square_;
   int64_t attributes_ = 0;
@@ -199,7 +199,6 @@ class Inputs {
   std::vector<double> dense_;
 };
 
-// Where the entries of a Gram matrix come from.
 class GramSource {
  public:
   virtual ~GramSource() = default;
@@ -231,7 +230,7 @@ class ComputedGram final : public GramSource {
   std::shared_ptr<const Inputs> support_;
 };
 
-// Precomputed: an input's vector holds its kernel with all training inputs, of which some are support inputs.
+// Precomputed: an input's vector contains its kernel values with all training inputs, some of which are support inputs.
 class GivenGram final : public GramSource {
  public:
   GivenGram(std::shared_ptr<const Inputs> inputs, const std::vector<int64_t>& support)
@@ -254,11 +253,11 @@ class GivenGram final : public GramSource {
  private:
   std::shared_ptr<const Inputs> inputs_;
   int64_t columns_;
-  std::unordered_map<int64_t, size_t> place_;  // of a column among the support inputs
+  std::unordered_map<int64_t, size_t> place_;  // index of a column among the support inputs
 };
 
-// The rows of a Gram matrix, each computed when it is first asked for. Where they do not all fit into the memory
-// allowed, the one that was asked for the longest ago goes. Threads may ask at the same time.
+// The rows of a Gram matrix, each computed on first use. If they do not all fit into the allowed memory, the least
+// recently used one is evicted. Thread-safe.
 class Gram {
  public:
   class Line {
@@ -304,7 +303,8 @@ class Gram {
         return slot.line;
       }
     }
-    Held line = std::make_shared<const Line>(*source_, r, single_);  // perhaps two threads do: no harm
+    Held line = std::make_shared<const Line>(*source_, r, single_);  // two threads may compute the same row, which is
+                                                                     // harmless
     const std::lock_guard lock(mutex_);
     if (slot.line) return slot.line;
     if (static_cast<int64_t>(recent_.size()) == most_) {
@@ -324,18 +324,19 @@ class Gram {
 
   std::unique_ptr<const GramSource> source_;
   bool single_;
-  int64_t most_;  // rows that are kept
+  int64_t most_;  // maximum number of rows kept
   mutable std::mutex mutex_;
   mutable std::vector<Slot> slots_;
-  mutable std::list<int64_t> recent_;  // the kept ones, the last asked for first
+  mutable std::list<int64_t> recent_;  // kept rows, most recent first
 };
 
 // Weights: [coefficients a of (support input, label)][weights of the rest].
 class KernelFeatures final : public Features {
  public:
-  // number: the row of the Gram matrix of each token. own: rows and columns of it are the same inputs; else there are
-  // only scores, since nothing else lies in the span of the support inputs. rest: the features to whose scores those of
-  // the kernel are added. first_parts: where the (position, label) parts of each example begin; empty: with the first.
+  // number: the row of the Gram matrix for each token. own: rows and columns of the matrix are the same inputs.
+  // Otherwise only scores are available, since nothing else lies in the span of the support inputs. rest: the features
+  // whose scores are added to those of the kernel. first_parts: where the (position, label) parts of each example
+  // begin; empty: at 0.
   KernelFeatures(std::shared_ptr<const Gram> gram, std::vector<int64_t> number, std::vector<int64_t> example_begin,
                  int64_t labels, bool own, std::shared_ptr<const Features> rest, std::vector<int64_t> first_parts = {})
       : gram_(std::move(gram)),
@@ -385,7 +386,7 @@ class KernelFeatures final : public Features {
     expect_own();
     const double* const v = all + first_parts_[i];
     const int64_t first = begin_[i], length = begin_[i + 1] - first;
-    std::vector<Gram::Held> rows(length);  // none where nothing moves
+    std::vector<Gram::Held> rows(length);  // null where nothing moves
     for (int64_t t = 0; t < length; ++t)
       if (std::any_of(v + t * labels_, v + (t + 1) * labels_, [](double x) { return x != 0; }))
         rows[t] = gram_->row(number_[first + t]);
@@ -417,7 +418,7 @@ class KernelFeatures final : public Features {
     merge_entries(entries, row);
   }
 
-  // a'K b, and the rest's own inner product.
+  // a'K b, plus the inner product of the rest.
   double dot(const double* u, const double* v) const override {
     expect_own();
     const std::vector<int32_t> used = used_inputs(u);
@@ -450,8 +451,8 @@ class KernelFeatures final : public Features {
   }
 
  private:
-  static constexpr int64_t kChunk = 512;   // support inputs whose coefficients stay in the fastest cache
-  static constexpr size_t kTogether = 64;  // rows that are handled together
+  static constexpr int64_t kChunk = 512;   // support inputs whose coefficients stay in the L1 cache
+  static constexpr size_t kTogether = 64;  // rows per batch
 
   int64_t coefficients() const { return gram_->columns() * labels_; }
   void expect_own() const {
@@ -472,7 +473,7 @@ class KernelFeatures final : public Features {
     return used;
   }
 
-  // theta (rows, labels) += K a, where there is a row.
+  // theta (rows, labels) += K a, for the non-null rows.
   void add_scores(const double* a, const std::vector<Gram::Held>& rows, double* theta) const {
     const std::vector<int32_t> used = used_inputs(a);
     std::vector<double> values(kChunk);

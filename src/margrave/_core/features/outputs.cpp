@@ -20,7 +20,7 @@ static void bind(nb::module_& m) {
                                                 to_vector(column), to_vector(value), spread);
       },
       "features"_a, "width"_a, "begin"_a, "column"_a, "value"_a, "spread"_a = 0.0,
-      "Features of classes from features of what describes them: theta = M theta', M a sparse matrix by rows.");
+      "Features of classes described by output features: theta = M theta', with a sparse matrix M, by rows.");
 }
 
 static const Registration registration(bind);

@@ -1,7 +1,7 @@
 // Classes described by output features (003, section 4.2): Psi(x, y) = Phi(x) (x) Lambda(y).
 //
 // Lambda(y) is row y of a sparse matrix M (classes, output features). Another feature map scores the output features,
-// one weight vector each (003, Proposition 22), and M adds the scores up to those of the classes.
+// one weight vector each (003, Proposition 22). M maps these scores to those of the classes.
 #pragma once
 
 #include <algorithm>
@@ -19,9 +19,9 @@ namespace margrave {
 
 class OutputFeatures final : public Features {
  public:
-  // inner: `width` parts per example, which share no weights and have rows of one length, |A_i' e_k| = |Phi(x_i)|,
-  // and whose radius is that of one part against another, sqrt(2) |Phi(x_i)|. M by rows: begin (classes + 1), column,
-  // value. spread: the largest |M' (y - y')| of two outputs; 0 if outputs are single classes, for then the rows tell.
+  // inner: `width` parts per example, which share no weights and have rows of one length, |A_i' e_k| = |Phi(x_i)|. Its
+  // radius is that of one part against another, sqrt(2) |Phi(x_i)|. M by rows: begin (classes + 1), column, value.
+  // spread: the largest |M' (y - y')| of two outputs; 0 if outputs are single classes, because the rows determine it.
   OutputFeatures(std::shared_ptr<const Features> inner, int64_t width, std::vector<int64_t> begin,
                  std::vector<int32_t> column, std::vector<double> value, double spread)
       : inner_(std::move(inner)),
@@ -79,7 +79,7 @@ class OutputFeatures final : public Features {
  private:
   int64_t classes() const { return static_cast<int64_t>(begin_.size()) - 1; }
 
-  // M' v; learners' v is often zero but for two classes.
+  // M' v; usually v is nonzero for only two classes.
   std::vector<double> of_features(const double* v) const {
     std::vector<double> sums(width_);
     for (int64_t y = 0; y < classes(); ++y) {
@@ -113,7 +113,7 @@ class OutputFeatures final : public Features {
   std::vector<int64_t> begin_;
   std::vector<int32_t> column_;
   std::vector<double> value_;
-  mutable double spread_;  // 0 until it is measured, which takes time: every pair of classes is compared
+  mutable double spread_;  // 0 until computed on demand: every pair of classes is compared
   mutable std::once_flag measured_;
 };
 

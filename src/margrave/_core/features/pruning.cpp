@@ -28,7 +28,7 @@ std::vector<bool> to_flags(const std::optional<In<bool>>& values) {
   return values ? std::vector<bool>(values->data(), values->data() + values->size()) : std::vector<bool>();
 }
 
-// A model file may lie: arrays must fit each other.
+// A model file may be corrupt: check that the arrays are consistent.
 std::shared_ptr<TagPairs> restored(const In<uint64_t>& keys, const In<int32_t>& lengths, const In<int64_t>& begin,
                                    const In<int32_t>& labels) {
   const auto n = static_cast<int64_t>(keys.size());
@@ -66,7 +66,7 @@ auto arrays(const TagPairs& pairs) {
 }  // namespace
 
 static void bind(nb::module_& m) {
-  nb::class_<TagPairs>(m, "TagPairs", "What gold trees have for each pair of tags of head and word.")
+  nb::class_<TagPairs>(m, "TagPairs", "Statistics of gold trees for each pair of tags of head and word.")
       .def(nb::new_([] { return std::make_shared<TagPairs>(); }))
       .def(nb::new_(&restored), "keys"_a, "lengths"_a, "begin"_a, "labels"_a)
       .def("__len__", [](const TagPairs& pairs) { return pairs.seen().size(); })
@@ -91,7 +91,7 @@ static void bind(nb::module_& m) {
             return flags(left);
           },
           "words"_a, nb::rv_policy::move,
-          "For the n * n arcs of every sentence, whether an arc is no longer than those that were seen with its tags.")
+          "For the n * n arcs of every sentence, whether an arc is no longer than the longest one seen with its tags.")
       .def(
           "labels",
           [](const TagPairs& pairs, const TreeAttributes& words, const std::optional<In<bool>>& left, int32_t labels) {
@@ -105,7 +105,7 @@ static void bind(nb::module_& m) {
                                    to_numpy(std::move(sets.members)));
           },
           "words"_a, "left"_a.none(), "labels"_a,
-          "The labels that each arc that is left can have: the set of every arc, where sets begin, and their labels.")
+          "The possible labels of each kept arc: the set of every arc, where sets begin, and their labels.")
       .def("arrays", &arrays, nb::rv_policy::move, "Keys, lengths, bounds and labels, for a file.");
   m.def(
       "arcs_of_trees",
@@ -122,8 +122,8 @@ static void bind(nb::module_& m) {
         return flags(left);
       },
       "words"_a, "heads"_a, nb::rv_policy::move,
-      "For the n * n arcs of every sentence, whether a tree has the arc. heads: those of all words, one after "
-      "another.");
+      "For the n * n arcs of every sentence, whether a tree contains the arc. heads: those of all words, "
+      "concatenated.");
   m.def(
       "pruned",
       [](const TreeStructure& trees, const In<double>& mu, double ratio, int64_t most, const In<int32_t>& tree,
@@ -144,7 +144,7 @@ static void bind(nb::module_& m) {
         return flags(left);
       },
       "trees"_a, "mu"_a, "ratio"_a, "most"_a, "tree"_a, "gold"_a.none(), nb::rv_policy::move,
-      "For the n * n arcs of every sentence, whether the posterior mu leaves an arc.");
+      "For the n * n arcs of every sentence, whether pruning by the posterior mu keeps an arc.");
 }
 
 static const Registration registration(bind);

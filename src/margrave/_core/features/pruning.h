@@ -1,4 +1,4 @@
-// Which arcs of a sentence deserve parts: by the tags of their ends, and by the posterior of a simpler model.
+// Selects the arcs of a sentence that get parts: by the tags of their ends, and by the posterior of a simpler model.
 #pragma once
 
 #include <algorithm>
@@ -14,17 +14,17 @@
 
 namespace margrave {
 
-// What gold trees have for each pair of tags of head and word: the longest arcs, and the labels.
+// Statistics of gold trees for each pair of tags of head and word: the longest arcs, and the labels.
 class TagPairs {
  public:
   struct Seen {
-    int32_t left = 0, right = 0;  // the longest arcs from the head to the left and to the right; 0: there was none
+    int32_t left = 0, right = 0;  // the longest arcs from the head to the left and to the right; 0: none
     std::vector<int32_t> labels;  // ascending
   };
 
   static uint64_t key(uint64_t head, uint64_t word) { return mix_bits(head) + word; }
 
-  // heads, labels: those of the words of all sentences one after another; no labels: arcs have none.
+  // heads, labels: by word, sentence by sentence; null labels: arcs have none.
   void learn(const TreeAttributes& words, const int32_t* heads, const int32_t* labels) {
     for (int64_t i = 0; i < words.examples(); ++i)
       for (int m = 1; m <= words.words(i); ++m, ++heads) {
@@ -44,8 +44,8 @@ class TagPairs {
     return found == seen_.end() ? nullptr : &found->second;
   }
 
-  // For the n * n arcs of every sentence: whether an arc is no longer than the longest one that was seen with its tags.
-  // Arcs from the root and between neighbors are always left, so that a projective tree is.
+  // For the n * n arcs of every sentence: whether an arc is no longer than the longest one seen with its tags. Arcs
+  // from the root and between neighbors are always kept, so a projective tree remains.
   std::vector<bool> arcs(const TreeAttributes& words) const {
     std::vector<bool> left;
     for (int64_t i = 0; i < words.examples(); ++i) {
@@ -57,9 +57,9 @@ class TagPairs {
     return left;
   }
 
-  // The labels that arcs can have, as sets: the first set has all labels, for pairs of tags that were not seen.
+  // The labels that arcs can have, as sets. The first set has all labels, for pairs of tags that were not seen.
   struct Sets {
-    std::vector<int32_t> of_arc;  // of the arcs that are left, one after another
+    std::vector<int32_t> of_arc;  // of the kept arcs, in order
     std::vector<int64_t> begin{0};
     std::vector<int32_t> members;
   };
@@ -101,9 +101,9 @@ class TagPairs {
   std::unordered_map<uint64_t, Seen> seen_;
 };
 
-// For the n * n arcs of every sentence: whether its posterior is at least `ratio` of the best head's of its word, and
-// among the `most` best ones. mu: marginals of the parts of all sentences. Arcs of these trees are always left; they
-// are given by the heads of all words, one after another.
+// For the n * n arcs of every sentence: whether its posterior is at least `ratio` times that of the best head of its
+// word, and among the `most` best ones. mu: marginals of the parts of all sentences. kept: trees whose arcs are always
+// kept, as the heads of all words.
 inline std::vector<bool> pruned(const TreeStructure& trees, const double* mu, double ratio, int64_t most,
                                 const std::vector<const int32_t*>& kept) {
   std::vector<bool> left;

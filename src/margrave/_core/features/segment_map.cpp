@@ -26,8 +26,8 @@ static void bind(nb::module_& m) {
             SegmentMap::Settings{to_vector(pair_weight), pair_weights, structure.tied(), scale, start, stop});
       },
       "structure"_a, "tokens"_a, "spans"_a.none(), "pair_weight"_a, "pair_weights"_a, "scale"_a, "start"_a, "stop"_a,
-      "Scores of segments: those of their tokens under their tags, and of spans under their labels if there are any; "
-      "and one weight per pair of neighboring labels.");
+      "Scores of segments: those of their tokens under their tags, those of spans under their labels (optional), and "
+      "one weight per pair of neighboring labels.");
 }
 
 static const Registration registration(bind);

@@ -1,8 +1,8 @@
-// The feature map of labeled segmentations: a segment scores the sum of its tokens' scores under their tags, the score
-// of its own attributes, and a pair of neighboring labels one weight.
+// The feature map of labeled segmentations. A segment scores the sum of its tokens' scores under their tags plus the
+// score of its own attributes. A pair of neighboring labels has one weight.
 //
 // The scores of tags come from one map (tokens, tags), those of spans from another (spans, labels). Sums over the
-// tokens of a segment are differences of prefix sums, forwards and in the adjoint.
+// tokens of a segment are differences of prefix sums, also in the adjoint.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@ namespace margrave {
 class SegmentMap final : public Features {
  public:
   struct Settings {
-    std::vector<int64_t> pair_weight;  // for each pair of labels: which of the pair weights, or -1
+    std::vector<int64_t> pair_weight;  // by pair of labels: index of its pair weight, or -1
     int64_t pair_weights = 0;
     bool tied = true;
     double scale = 1;
@@ -81,8 +81,8 @@ class SegmentMap final : public Features {
       spans_->score(i, w + span_at_, memory);
       of_spans = memory;
     }
-    // By label and backwards, so that starts lie in the order of lengths: the score of the first token less those of
-    // the tokens up to it as insides.
+    // By label and backwards, so starts are in order of length: the score of the first token minus the inside scores of
+    // the tokens up to it.
     double* starts = room(2, n + 1);
     double* sums = room(3, n + 1);
     for (int64_t l = 0; l < L; ++l) {
@@ -149,7 +149,7 @@ class SegmentMap final : public Features {
   int64_t labels() const { return segments_.labels(); }
   int64_t tables(int64_t n) const { return settings_.tied ? 1 : n - 1; }
 
-  // Memory of this thread for sums.
+  // Per-thread memory for sums.
   static double* room(int which, int64_t n) {
     thread_local std::vector<double> memory[4];
     std::vector<double>& of = memory[which];
@@ -194,7 +194,7 @@ class SegmentMap final : public Features {
     }
   }
 
-  // g += c A_i' v; if measured, the change of 1/2 |g|^2.
+  // g += c A_i' v. If Measured, returns the change of 1/2 |g|^2.
   template <bool Measured>
   double spread(int64_t i, const double* v, double c, double* g) const {
     const int64_t n = lengths_[i];
@@ -216,7 +216,7 @@ class SegmentMap final : public Features {
   std::shared_ptr<const Table> tokens_;
   std::shared_ptr<const Table> spans_;
   Settings settings_;
-  std::vector<std::pair<int64_t, int64_t>> kept_;  // the pairs that have a weight, with its number
+  std::vector<std::pair<int64_t, int64_t>> kept_;  // the pairs that have a weight, with its index
   int64_t pair_at_, start_at_, stop_at_, span_at_, dim_;
 };
 

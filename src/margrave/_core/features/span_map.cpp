@@ -42,9 +42,9 @@ static void bind(nb::module_& m) {
         return std::make_shared<SpanMap>(structure, attributes, hash_bits);
       },
       "structure"_a, "attributes"_a.none(), "hash_bits"_a,
-      "One weight per rule and, with attributes, hashed ones of labeled spans and splits.");
+      "One weight per rule and, with attributes, hashed weights of labeled spans and splits.");
   m.def("span_rows", &span_rows, "attributes"_a, "hash_bits"_a,
-        "The hashed attributes of the spans (0, 1), (0, 2), ..., (1, 2), ... of each sentence, a row per span.");
+        "The hashed attributes of the spans (0, 1), (0, 2), ..., (1, 2), ... of each sentence, one row per span.");
 }
 
 static const Registration registration(bind);

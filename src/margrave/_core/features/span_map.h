@@ -1,10 +1,10 @@
-// The feature map of constituent trees: one weight per rule, and attributes of labeled spans and of splits by
+// The feature map of constituent trees: one weight per rule, and attributes of labeled spans and of splits from
 // templates.
 //
-// Templates are those of inputs/tree_templates.h. A span over the words s..e is like an arc from the word before it to
-// its last word, and a split is like a child between them, the first word behind the split. Attributes of spans
-// are combined with the label; hashed, the weights of all labels lie side by side, so that the scores of a span are a
-// sum of neighboring weights. Nothing is stored per span.
+// The templates are those of inputs/tree_templates.h. A span over the words s..e is treated as an arc from the word
+// before it to its last word. A split is treated as a child between them, the first word after the split. Attributes of
+// spans are combined with the label. With hashing, the weights of all labels are contiguous, so the scores of a span
+// are sums of contiguous weights. Nothing is stored per span.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ namespace margrave {
 
 class SpanMap final : public Features, private WeightedMap {
  public:
-  // attributes: null if rules alone have weights.
+  // attributes: null if only rules have weights.
   SpanMap(std::shared_ptr<const ConstituentStructure> structure, std::shared_ptr<const TreeAttributes> attributes,
           int hash_bits)
       : structure_(std::move(structure)), attributes_(std::move(attributes)) {
@@ -139,8 +139,8 @@ class SpanMap final : public Features, private WeightedMap {
     block(parts.root(0), 1, static_cast<int64_t>(g.roots().size()), binary_ + lexical_ + g.unary());
   }
 
-  // Calls visit(part, width, fingerprints) for rows of `width` parts that share attributes: the labels of a span, or
-  // one split. Spans that pruning has not left have none.
+  // Calls visit(part, width, fingerprints) for rows of `width` parts with common attributes: the labels of a span, or
+  // one split. Skips pruned spans.
   template <class Visit>
   void each_row(int64_t i, const Visit& visit) const {
     if (!attributes_) return;

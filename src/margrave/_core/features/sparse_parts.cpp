@@ -21,7 +21,7 @@ static void bind(nb::module_& m) {
                                              to_vector(repeats));
       },
       "dim"_a, "rows"_a, "choice"_a, "repeats"_a.none() = nb::none(),
-      "A sparse vector for every part. choice, repeats: the structure's choices and repeats, for the radius.");
+      "A sparse vector for every part. choice, repeats: those of the structure, for the radius.");
 }
 
 static const Registration registration(bind);

@@ -1,5 +1,4 @@
-// A sparse vector for every part: the feature map of trees, of candidates, and of anything whose
-// parts have features of their own.
+// A sparse vector for every part: the feature map of trees, of candidates, and of other parts with their own features.
 #pragma once
 
 #include <algorithm>
@@ -18,8 +17,8 @@ namespace margrave {
 
 class SparseParts final : public Features {
  public:
-  // rows: one token row per part. choice and repeats (examples): what the structure says of its parts (for the radius).
-  // No repeats: a part is in an output at most once.
+  // rows: one token row per part. choice and repeats (examples): as in Structure (for the radius). Empty repeats: a
+  // part is in an output at most once.
   SparseParts(int64_t dim, std::shared_ptr<const Tokens> rows, std::vector<int64_t> choice,
               std::vector<int64_t> repeats = {})
       : dim_(dim), rows_(std::move(rows)), choice_(std::move(choice)), repeats_(std::move(repeats)) {
@@ -62,8 +61,8 @@ class SparseParts final : public Features {
     merge_entries(entries, row);
   }
 
-  // If outputs have exactly one part of each group, then two of them differ in a group by two rows at most. In groups
-  // of one part, which may be there or not, they differ by as many copies of its row as an output may have.
+  // If outputs have exactly one part of each group, two outputs differ by at most two rows per group. In groups of one
+  // optional part, they differ by as many copies of its row as an output may have.
   double radius(int64_t i) const override {
     double total = 0;
     double longest = 0;
@@ -76,7 +75,7 @@ class SparseParts final : public Features {
       }
       entries.clear();
       for (int64_t k = first; k < last; ++k) entries.emplace_back(rows_->index[k], value(k));
-      merge_entries(entries, row);  // hashing may put two attributes into one
+      merge_entries(entries, row);  // hashing may merge two attributes
       double square = 0;
       for (const double v : row.value) square += v * v;
       longest = std::max(longest, std::sqrt(square));
@@ -85,7 +84,7 @@ class SparseParts final : public Features {
   }
 
  private:
-  // g += c A_i' mu; if measured, the change of 1/2 |g|^2.
+  // g += c A_i' mu. If Measured, returns the change of 1/2 |g|^2.
   template <bool Measured>
   double spread(int64_t i, const double* mu, double c, double* g) const {
     double change = 0;

@@ -29,8 +29,7 @@ static void bind(nb::module_& m) {
       .def_prop_ro("labels", &Pairs::labels)
       .def_prop_ro("size", &Pairs::size)
       .def_prop_ro("packed", &Pairs::packed)
-      .def("union", &Pairs::united, "other"_a,
-           "The pairs of both tables, for as many attributes as the larger one has.")
+      .def("union", &Pairs::united, "other"_a, "The pairs of both tables, with the larger number of attributes.")
       .def(
           "arrays",
           [](const Pairs& p) {

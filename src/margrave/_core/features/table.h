@@ -1,7 +1,7 @@
 // Attribute x label tables: the feature map of multiclass and of chains (003, Eq. 13).
 //
-// Scores of (position, label) parts come from the attributes of tokens; of label tuples from one weight each and, where
-// parts are untied, from attributes of the transition; the first and last position may have scores of their own.
+// Attributes of tokens score the (position, label) parts. Label tuples have one weight each and, if parts are untied,
+// attributes of the transition. The first and last position may have additional scores.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@
 
 namespace margrave {
 
-// Which (attribute, label) pairs have a weight: all of them, or for each attribute a list of labels.
+// The (attribute, label) pairs that have a weight: all, or a list of labels for each attribute.
 class Pairs {
  public:
   Pairs(int64_t attributes, int64_t labels) : attributes_(attributes), labels_(labels) {
@@ -39,7 +39,7 @@ class Pairs {
     if (begin_.empty() || begin_.front() != 0 || begin_.back() != static_cast<int64_t>(column_.size()) ||
         !std::is_sorted(begin_.begin(), begin_.end()))
       throw InputError("the bounds of a table's rows must ascend from 0 to the number of pairs.");
-    if (column_.size() > kSpanMask) throw InputError("a table keeps at most four thousand million observed pairs.");
+    if (column_.size() > kSpanMask) throw InputError("a table stores at most four billion observed pairs.");
     span_.reserve(attributes_);
     for (int64_t a = 0; a < attributes_; ++a) {
       const int64_t first = begin_[a];
@@ -60,13 +60,13 @@ class Pairs {
   bool packed() const { return packed_; }
   const std::vector<int64_t>& begin() const { return begin_; }
   const std::vector<uint16_t>& column() const { return column_; }
-  // A packed table without any pair still needs a column that is not null, for null means a full one.
+  // A packed table without any pair still needs a non-null column: null means a full table.
   WeightRows rows() const {
     static constexpr uint16_t none = 0;
     return {attributes_, labels_, size(), !packed_ ? nullptr : column_.empty() ? &none : column_.data()};
   }
 
-  // The pairs of both tables, for as many attributes as the larger one has.
+  // The pairs of both tables, with the larger number of attributes.
   Pairs united(const Pairs& other) const {
     if (labels_ != other.labels_)
       throw InputError("tables of " + std::to_string(labels_) + " and of " + std::to_string(other.labels_) +
@@ -115,8 +115,8 @@ class Pairs {
   std::vector<uint64_t> span_;
 };
 
-// The pairs that occur: columns[t] lists what token t is seen with (one label; or the tuples that end there). One
-// counting sort by attribute, then the distinct columns of each.
+// The pairs that occur: columns[t] lists the columns observed with token t (one label; or the tuples that end there).
+// One counting sort by attribute, then the distinct columns of each.
 inline std::shared_ptr<Pairs> observed_pairs(const Tokens& tokens, int64_t attributes, int64_t labels,
                                              const std::vector<int64_t>& column_begin,
                                              const std::vector<int32_t>& columns) {
@@ -160,17 +160,17 @@ inline std::shared_ptr<Pairs> observed_pairs(const Tokens& tokens, int64_t attri
 
 // How label tuples are scored.
 struct GramWeights {
-  std::vector<int64_t> weight;  // for each gram part of a position: which of the gram weights, or -1
-  int64_t count = 0;            // gram weights in all
-  int64_t orders = 0;           // of how many lengths the tuples are
+  std::vector<int64_t> weight;  // by gram part of a position: index of its gram weight, or -1
+  int64_t count = 0;            // number of gram weights
+  int64_t orders = 0;           // number of different tuple lengths
   bool tied = true;
   double scale = 1;    // 003, Eq. 13: eta
-  bool start = false;  // scores of their own for the first and the last position
+  bool start = false;  // additional scores of the first and the last position
   bool stop = false;
 };
 
-// Sums of values by attribute, in a table with open addressing. Every fit asks for the radius of all examples, and
-// sorting the attributes takes four times as long.
+// Sums of values by attribute, in a hash table with open addressing. Every fit computes the radius of all examples, and
+// sorting the attributes would take four times as long.
 class AttributeSums {
  public:
   explicit AttributeSums(int64_t most)
@@ -247,7 +247,7 @@ class Table final : public Features, private WeightedMap, private SharedMap {
   const WeightedMap* weighted() const override {
     return edges_ || listed_.size() == grams_.weight.size() ? nullptr : this;
   }
-  // All positions: of the (position, label) parts of all of Brown, 96 % have a weight (92 labels, observed pairs).
+  // All positions: 96 % of the (position, label) parts of Brown have a weight (92 labels, observed pairs).
   WeightedParts weighted_parts(int64_t i) const override {
     const auto [first, last] = bounds(i);
     return {(last - first) * labels(), tables(last - first), gram_parts(), listed_.data(),
@@ -337,8 +337,8 @@ class Table final : public Features, private WeightedMap, private SharedMap {
     merge_entries(entries, row);
   }
 
-  // |A'(y - y')|^2 <= 2 sum_a s_a^2 with s_a = sum_t |x_ta|: of attribute a, the outputs' counts over the labels differ
-  // by at most s_a each and by 2 s_a in all. Tuples, start and stop are attributes of value `scale`, 1 and 1.
+  // |A'(y - y')|^2 <= 2 sum_a s_a^2 with s_a = sum_t |x_ta|: for attribute a, the outputs' counts over the labels
+  // differ by at most s_a each and by 2 s_a in total. Tuples, start and stop are attributes of value `scale`, 1 and 1.
   double radius(int64_t i) const override {
     const auto [first, last] = bounds(i);
     const auto squares = [](const Tokens& x, int64_t from, int64_t to) {
@@ -349,7 +349,7 @@ class Table final : public Features, private WeightedMap, private SharedMap {
     };
     double total = squares(*tokens_, first, last) + (grams_.start ? 1.0 : 0.0) + (grams_.stop ? 1.0 : 0.0);
     if (grams_.count > 0 && last - first > 1) {
-      // tuples of each length are such an attribute
+      // The tuples of each length are such an attribute.
       const double grams = grams_.scale * static_cast<double>(last - first - 1);
       total += static_cast<double>(grams_.orders) * grams * grams;
     }
@@ -358,7 +358,7 @@ class Table final : public Features, private WeightedMap, private SharedMap {
     return std::sqrt(2 * total);
   }
 
-  // The largest length of the vectors of the rows of example i from `first` up to, not including, `last`.
+  // The largest norm of the rows first .. last - 1 of example i.
   double longest_row(int64_t i, int64_t first, int64_t last) const {
     double longest = 0;
     Row row;
@@ -367,7 +367,7 @@ class Table final : public Features, private WeightedMap, private SharedMap {
       entries.clear();
       for (int64_t k = tokens_->row_begin[t]; k < tokens_->row_begin[t + 1]; ++k)
         entries.emplace_back(tokens_->index[k], tokens_->value.empty() ? 1.0 : tokens_->value[k]);
-      merge_entries(entries, row);  // hashing may put two attributes into one
+      merge_entries(entries, row);  // hashing may merge two attributes
       double square = 0;
       for (const double v : row.value) square += v * v;
       longest = std::max(longest, std::sqrt(square));
@@ -382,9 +382,9 @@ class Table final : public Features, private WeightedMap, private SharedMap {
       for (int64_t q = 0; q < gram_parts(); ++q) table[q] *= grams_.scale;
   }
 
-  // The part of `move` that is about the grams with a weight, whose values lie side by side.
+  // The part of `move` for the grams that have a weight. Their values are contiguous.
   double move_grams(const double* v, double c, double* w) const {
-    double sums[2] = {0, 0};  // additions to a single one would wait for one another
+    double sums[2] = {0, 0};  // additions to a single sum would wait for one another
     w += gram_at_;
     size_t k = 0;
     for (; k + 2 <= kept_.size(); k += 2)
@@ -393,7 +393,7 @@ class Table final : public Features, private WeightedMap, private SharedMap {
     return sums[0] + sums[1];
   }
 
-  // g += c A_i' mu; if measured, the change of 1/2 |g|^2.
+  // g += c A_i' mu. If Measured, returns the change of 1/2 |g|^2.
   template <bool Measured>
   double spread(int64_t i, const double* mu, double c, double* g) const {
     const auto [first, last] = bounds(i);
@@ -409,7 +409,7 @@ class Table final : public Features, private WeightedMap, private SharedMap {
     return change;
   }
 
-  // The same of the (position, label) parts alone.
+  // The same for the (position, label) parts only.
   template <bool Measured>
   double spread_own(int64_t i, const double* mu, double c, double* g) const {
     const auto [first, last] = bounds(i);
@@ -447,8 +447,8 @@ class Table final : public Features, private WeightedMap, private SharedMap {
   std::shared_ptr<const Tokens> tokens_;
   std::shared_ptr<const Pairs> pairs_;
   GramWeights grams_;
-  std::vector<std::pair<int64_t, int64_t>> kept_;  // the gram parts that have a weight, with its number
-  std::vector<int32_t> listed_;                    // the same parts alone
+  std::vector<std::pair<int64_t, int64_t>> kept_;  // the gram parts that have a weight, with its index
+  std::vector<int32_t> listed_;                    // the same parts only
   std::shared_ptr<const Tokens> edges_;
   std::shared_ptr<const Pairs> edge_pairs_;
   std::vector<uint64_t> token_spans_;

@@ -1,9 +1,9 @@
 // The feature map of dependency trees whose attributes come from templates (inputs/tree_templates.h).
 //
-// Nothing is stored per arc: fingerprints are computed when an example is scored, which takes less time than reading
-// stored rows from memory, and no memory. A weight is found by the highest bits of its fingerprint, or by a table of
-// the attributes that were observed in gold trees. Attributes that are combined with the label of an arc have their
-// weights next to each other for all labels if they are hashed.
+// Nothing is stored per arc. Fingerprints are computed when an example is scored, which is faster than reading stored
+// rows from memory. A weight is found by the highest bits of its fingerprint, or by a table of the attributes observed
+// in gold trees. For hashed attributes that are combined with the label of an arc, the weights of all labels are
+// contiguous.
 #pragma once
 
 #include <algorithm>
@@ -26,10 +26,10 @@ inline void check_hash_bits(int bits) {
   if (bits < 1 || bits > 30) throw InputError("attributes are hashed to 1 to 30 bits.");
 }
 
-// Where the weight of an attribute is.
+// Finds the weight of an attribute.
 class TreeWeights {
  public:
-  // table: null if attributes are hashed to so many bits.
+  // table: null if attributes are hashed to hash_bits bits.
   TreeWeights(int hash_bits, std::shared_ptr<const FingerprintTable> table, int64_t labels)
       : hash_bits_(hash_bits), table_(std::move(table)), labels_(labels) {
     if (labels < 0 || labels > 1 << 20) throw InputError("there must be at most a million labels.");
@@ -41,7 +41,7 @@ class TreeWeights {
   }
   int64_t labels() const { return labels_; }
 
-  // The indices of weights of all these attributes; attributes without a weight are left out.
+  // The weight indices of these attributes. Attributes without a weight are left out.
   void indices(const std::vector<uint64_t>& fingerprints, std::vector<int32_t>& found) const {
     found.resize(fingerprints.size());
     if (!table_) {
@@ -57,7 +57,7 @@ class TreeWeights {
     found.resize(n);
   }
 
-  // -1: the attribute has no weight.
+  // Returns -1 if the attribute has no weight.
   int64_t index(uint64_t fingerprint) const {
     return table_ ? table_->find(fingerprint) : static_cast<int64_t>(fingerprint >> (64 - hash_bits_));
   }
@@ -113,9 +113,9 @@ class TreeMap final : public Features {
     merge_entries(entries, row);
   }
 
-  // An output has one arc per word, one pair with a sibling, at most one with a grandparent, and at most one with each
-  // of the words before it as another child, so that two outputs differ by at most twice the longest rows of each kind
-  // for every word, times so many.
+  // For each word, an output has one arc, one pair with a sibling, at most one with a grandparent, and at most one with
+  // each of the words before it as another child. So per word, two outputs differ by at most twice the longest row of
+  // each kind times its count.
   double radius(int64_t i) const override {
     std::vector<double> longest(static_cast<size_t>(TreeTemplates::kGroups * (structure_->words(i) + 1)), 0.0);
     Row row;
@@ -127,7 +127,7 @@ class TreeMap final : public Features {
         for (const int32_t k : group.plain) entries.emplace_back(k, 1.0);
         for (const uint64_t f : group.labeled)
           if (const int64_t k = weights_.index(f, group.label(part)); k >= 0) entries.emplace_back(k, 1.0);
-        merge_entries(entries, row);  // hashing may put two attributes into one
+        merge_entries(entries, row);  // hashing may merge two attributes
         double square = 0;
         for (const double v : row.value) square += v * v;
         of = std::max(of, std::sqrt(square));
@@ -142,7 +142,7 @@ class TreeMap final : public Features {
     return 2 * total;
   }
 
-  // The names and the weights of the attributes of one part. Takes the mutex of the names.
+  // The names and the weights of the attributes of one part. Locks the mutex of the names.
   void explain(int64_t i, int64_t part, const double* w, const std::vector<std::string>& labels,
                std::vector<std::pair<std::string, double>>& found) const {
     std::vector<TreePart> tree_parts;
@@ -175,7 +175,7 @@ class TreeMap final : public Features {
   }
 
  private:
-  // Parts of the same arc that differ in their labels only; or one part without a label.
+  // Parts of the same arc that differ only in their labels, or one part without a label.
   struct Group {
     int64_t first, last;
     const TreePart* part;  // the first of them
@@ -193,7 +193,7 @@ class TreeMap final : public Features {
 
   static double at(const double* w, int64_t k) { return k >= 0 ? w[k] : 0.0; }
 
-  // Four sums, so that additions do not wait for each other.
+  // Four independent sums, so additions do not wait for each other.
   static double sum_of(const double* w, const std::vector<int32_t>& index) {
     double sums[4] = {};
     size_t k = 0;
@@ -205,7 +205,7 @@ class TreeMap final : public Features {
 
   template <typename Visit>
   void each_group(int64_t i, const Visit& visit) const {
-    // Kept from example to example, since they are large; a thread uses them for one map at a time.
+    // Large, so kept between examples; a thread uses them for one map at a time.
     thread_local Memory memory;
     auto& [fingerprints, parts, found, labeled, plain] = memory;
     structure_->tree_parts(i, parts);

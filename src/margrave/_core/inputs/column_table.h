@@ -1,4 +1,4 @@
-// Sentences whose tokens have columns: cells that point into one text, as files have it.
+// Sentences whose tokens have columns. Cells point into one text, such as a file.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ class ColumnTable {
   const std::string_view* row(int64_t token) const { return cells_.data() + token * width_; }
   std::string_view cell(int64_t token, int64_t column) const { return row(token)[column]; }
 
-  // Cells of a row, one after another; whoever adds them ends sentences. Cells must point into the text, or live
+  // Adds the cells of a row, one after another; the caller ends sentences. Cells must point into the text, or live
   // longer.
   void add(std::string_view cell) { cells_.push_back(cell); }
   void set_width(int64_t width) { width_ = width; }

@@ -27,7 +27,7 @@ nb::str decoded(std::string_view text) {
   return nb::steal<nb::str>(result);
 }
 
-// The cells of a column, sentence by sentence; equal cells are one object.
+// The cells of a column, sentence by sentence; equal cells share one object.
 nb::typed<nb::list, nb::typed<nb::list, nb::str>> column_lists(const ColumnTable& table, int64_t column) {
   table.expect_column(column);
   Vocabulary distinct;
@@ -48,8 +48,8 @@ nb::typed<nb::list, nb::typed<nb::list, nb::str>> column_lists(const ColumnTable
   return lists;
 }
 
-// Sentences of rows of strings, each with these columns, or with these and one more for the label. Nothing is returned
-// for anything else: the caller says what is wrong.
+// A table from sentences of rows of strings, each with these columns, or with one more for the label. Returns nullopt
+// for anything else; the caller reports the error.
 std::optional<ColumnTable> table_of_rows(const nb::handle& sentences, int64_t columns, int64_t label) {
   const auto is_sequence = [](PyObject* object) { return PyList_CheckExact(object) || PyTuple_CheckExact(object); };
   if (!is_sequence(sentences.ptr())) return std::nullopt;
@@ -106,7 +106,7 @@ const double* expect_probabilities(int64_t tokens, const std::optional<In<double
   return probabilities ? probabilities->data() : nullptr;
 }
 
-using Column = std::pair<int64_t, std::string>;  // a field of CoNLL-U, and a key of misc with its = or nothing
+using Column = std::pair<int64_t, std::string>;  // a field of CoNLL-U, and a key of misc with its =, or an empty key
 
 ConlluColumn conllu_column(const Column& column) {
   if (column.first < 1 || column.first >= conllu::kFields)
@@ -142,19 +142,19 @@ static void bind(nb::module_& m) {
             return decoded(text);
           },
           "separator"_a, "labels"_a, "numbers"_a, "probabilities"_a.none(),
-          "The rows with a label each, and with a probability if there are any; a blank line after each sentence.");
+          "The rows with a label and, optionally, a probability; a blank line after each sentence.");
   nb::class_<ConlluText>(m, "ConlluText", "Sentences of a CoNLL-U file.")
       .def_prop_ro(
-          "table", [](const ConlluText& text) { return text.table; }, "The columns of the words that were asked for.")
+          "table", [](const ConlluText& text) { return text.table; }, "The requested columns of the words.")
       .def_prop_ro(
           "heads", [](const ConlluText& text) { return to_numpy(std::vector<int32_t>(text.heads)); },
-          nb::rv_policy::move, "The heads of all words, -1 where they are not annotated.")
+          nb::rv_policy::move, "The heads of all words, -1 if not annotated.")
       .def(
           "lines",
           [](const ConlluText& parsed, const std::vector<std::tuple<Column, Labels, In<int32_t>>>& columns,
              const std::optional<In<double>>& probabilities) {
             std::vector<Filled> filled;
-            // A table without columns has no tokens, whatever the file has.
+            // A table without columns has no tokens, even if the file has words.
             const int64_t words = std::count_if(parsed.lines.begin(), parsed.lines.end(),
                                                 [](const ConlluText::Line& line) { return line.token >= 0; });
             for (const auto& [column, labels, numbers] : columns) {
@@ -170,11 +170,11 @@ static void bind(nb::module_& m) {
             return decoded(text);
           },
           "columns"_a, "probabilities"_a.none(),
-          "All lines, with columns of words filled in, and with probabilities in misc if there are any. A column is "
-          "given with the texts it can have and the number of the text of each word. The relation of a word to another "
-          "head than before becomes _ unless it is filled in too.");
+          "All lines, with columns of words filled in, and optionally with probabilities in misc. A column is given by "
+          "its possible texts and the number of the text of each word. If a head changes, the relation becomes _ "
+          "unless it is filled in too.");
   m.def("table_of_rows", &table_of_rows, "sentences"_a.none(), "columns"_a, "label"_a,
-        "The table of sentences of rows of strings without the label, or None if they are anything else.");
+        "The table of sentences of rows of strings, without the label. None for any other input.");
   m.def(
       "parse_columns",
       [](const nb::bytes& text, const std::optional<nb::bytes>& separator, int64_t width, bool header) {
@@ -192,9 +192,8 @@ static void bind(nb::module_& m) {
         return std::make_tuple(std::move(parsed->table), std::move(names), parsed->stopped);
       },
       "text"_a, "separator"_a.none(), "width"_a, "header"_a,
-      "The table of a text in columns; the names in its first line, if it has a header; and the line at which "
-      "something "
-      "is wrong, or 0. The table then has the complete sentences before it.");
+      "The table of a text in columns, the names in its header, if any, and the number of the first malformed line, or "
+      "0. On an error, the table has the complete sentences before that line.");
   m.def(
       "parse_conllu",
       [](const nb::bytes& text, const std::vector<Column>& columns, bool words_only, bool trees) {
@@ -211,14 +210,14 @@ static void bind(nb::module_& m) {
       },
       "text"_a, "columns"_a, "words_only"_a = false, "trees"_a = true,
       "The sentences of a CoNLL-U text, or of a CoNLL-X text (words_only), with these columns of words (a field from 1 "
-      "to 9, and a key of misc with its = or nothing), and the last line of a sentence in which something is wrong, or "
-      "0. Without `trees`, the column of heads is not read.");
+      "to 9, and a key of misc with its =, or an empty key), and the last line of the first malformed sentence, or 0. "
+      "Without `trees`, the column of heads is not read.");
   m.def(
       "after_last_blank_line",
       [](const nb::bytes& text, const std::string& blanks) {
         return after_last_blank_line(std::string_view(text.c_str(), text.size()), blanks);
       },
-      "text"_a, "blanks"_a, "Where the text behind its last blank line begins; 0 if it has none.");
+      "text"_a, "blanks"_a, "Where the text after its last blank line begins; 0 if there is none.");
 }
 
 static const Registration registration(bind);

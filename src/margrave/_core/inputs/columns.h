@@ -1,5 +1,5 @@
-// CoNLL columns: one token per line with its fields side by side, and a blank line between sentences. The rules are
-// those of `read_columns` (datasets/columns.py).
+// CoNLL columns: one token per line in columns, and a blank line between sentences. The rules are those of
+// `read_columns` (datasets/columns.py).
 #pragma once
 
 #include <array>
@@ -17,12 +17,12 @@
 
 namespace margrave {
 
-// What was read before the first line that is not well-formed.
+// The content before the first malformed line.
 struct ParsedColumns {
-  ColumnTable table;                        // the sentences that are complete
-  std::vector<std::string_view> header;     // the names of the columns, if they were asked for
-  int64_t stopped = 0;                      // at this line, counted from 1; 0: everything was read
-  std::shared_ptr<const std::string> text;  // what the names point into
+  ColumnTable table;                        // the complete sentences
+  std::vector<std::string_view> header;     // the names of the columns, if requested
+  int64_t stopped = 0;                      // at this line, counted from 1; 0: read to the end
+  std::shared_ptr<const std::string> text;  // the names point into it
 };
 
 inline constexpr std::array<bool, 256> kIsBlank = [] {
@@ -53,14 +53,13 @@ inline void split_at(std::string_view separator, std::string_view line, std::vec
   }
 }
 
-// separator: none means runs of blanks. width: the number of columns that lines must have; 0 means as many as the
-// first.
+// separator: nullopt means runs of blanks. width: the required number of columns; 0 means as many as in the first line.
 inline ParsedColumns parse_columns(std::shared_ptr<const std::string> text, const std::optional<std::string>& separator,
                                    int64_t width, bool header) {
   ParsedColumns parsed{ColumnTable(text, width), {}, 0, text};
   Lines lines(*text);
   std::vector<std::string_view> fields;
-  std::vector<std::string_view> open;  // the cells of the sentence that is not complete yet
+  std::vector<std::string_view> open;  // the cells of the incomplete sentence
   const auto end_sentence = [&] {
     if (open.empty()) return;
     for (const std::string_view cell : open) parsed.table.add(cell);
@@ -93,7 +92,7 @@ inline ParsedColumns parse_columns(std::shared_ptr<const std::string> text, cons
   return parsed;
 }
 
-// What is added to the tokens of a table: a label each, by number, and a probability if there are any.
+// Columns to append to the tokens of a table: a label, by number, and optionally a probability.
 struct Added {
   std::vector<std::string> labels;
   const int32_t* number;

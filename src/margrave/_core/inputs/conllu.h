@@ -1,5 +1,5 @@
-// CoNLL-U: ten columns per word, comments, multiword tokens and empty nodes; and CoNLL-X, which has words alone. The
-// rules are those of `read_conllu` and `read_conllx` (datasets/conllu.py); here words are rows of a table.
+// CoNLL-U: ten columns per word, comments, multiword tokens and empty nodes. CoNLL-X has only words. The rules are
+// those of `read_conllu` and `read_conllx` (datasets/conllu.py). Here words are rows of a table.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace margrave {
 // A column of words: one of the ten fields, or the value of a key in misc.
 struct ConlluColumn {
   int64_t field = 0;
-  std::string key;  // with its =; empty: the whole field
+  std::string key;  // including its =; empty: the whole field
 
   std::string_view of(std::string_view value) const {
     if (key.empty()) return value;
@@ -40,7 +40,7 @@ struct ConlluText {
 
   struct Line {
     std::string_view text;
-    std::string_view end;  // the line feed, with a carriage return before it if the file has one
+    std::string_view end;  // the line feed, preceded by a carriage return if the file has one
     int64_t token;
   };
 
@@ -48,7 +48,7 @@ struct ConlluText {
   ColumnTable table;
   std::vector<Line> lines;
   std::vector<int32_t> heads;  // of all words; -1: not annotated
-  int64_t stopped = 0;         // at the sentence that ends with this line, counted from 1; 0: everything was read
+  int64_t stopped = 0;         // at the sentence that ends with this line, counted from 1; 0: read to the end
 };
 
 namespace conllu {
@@ -59,7 +59,7 @@ inline constexpr int64_t kRelation = 7;
 inline constexpr int64_t kMisc = 9;
 using Row = std::array<std::string_view, kFields>;
 
-// A number without leading zeros, or -1. One of more digits than any sentence needs is -1 as well.
+// A number without leading zeros, or -1. Numbers of more than nine digits also give -1.
 inline int64_t number_of(std::string_view text) {
   if (text.empty() || text.size() > 9 || (text.size() > 1 && text[0] == '0')) return -1;
   int64_t value = 0;
@@ -82,7 +82,7 @@ inline bool split_fields(std::string_view line, Row& row) {
   return true;
 }
 
-// The heads of a sentence (-1: not annotated) lead to a root, or some are not annotated; words are counted from 1.
+// The heads of a sentence (-1: not annotated) must lead to a root, or some are not annotated. Words are counted from 1.
 class HeadCheck {
  public:
   bool good(const std::vector<int64_t>& heads) {
@@ -93,7 +93,7 @@ class HeadCheck {
       rooted = rooted || head <= 0;
     }
     if (!rooted) return false;
-    // walk: from which word each word was reached first. A walk that meets itself has found a cycle.
+    // walk: the start from which each word was first reached. A walk that meets itself has found a cycle.
     walk_.assign(heads.size() + 1, 0);
     for (int64_t start = 1; start <= n; ++start) {
       int64_t word = start;
@@ -113,7 +113,7 @@ class HeadCheck {
 // Reads the lines of one sentence after another.
 class Parser {
  public:
-  // words_only: the rules of CoNLL-X. trees: whether heads are read, which must be trees then.
+  // words_only: the rules of CoNLL-X. trees: read heads, which must form trees.
   Parser(std::shared_ptr<const std::string> text, std::vector<ConlluColumn> columns, bool words_only, bool trees)
       : columns_(std::move(columns)),
         parsed_{text, ColumnTable(text, static_cast<int64_t>(columns_.size())), {}, {}, 0},
@@ -148,7 +148,7 @@ class Parser {
   }
 
  private:
-  // Ends the last line of a text as the lines before it, and adds the blank line that a sentence ends with.
+  // Ends the last line of a text like the lines before it, and adds the blank line that ends a sentence.
   void close() {
     std::string_view& end = parsed_.lines.back().end;
     if (!end.ends_with('\n')) end = parsed_.lines.size() > 1 ? parsed_.lines[parsed_.lines.size() - 2].end : "\n";
@@ -162,7 +162,7 @@ class Parser {
     last_empty_ = {};
     covered_ = 0;
     covers_ = false;
-    bool begun = false;  // Comments come before the first row.
+    bool begun = false;  // comments come before the first row
     for (ConlluText::Line line : block) {
       if (line.text[0] == '#' && !words_only_) {
         if (begun) return undo(lines_before);
@@ -188,8 +188,7 @@ class Parser {
     return false;
   }
 
-  // Whether a row may stand behind the rows so far: a word, a range (3-4) before its first word, or an empty node
-  // (3.1).
+  // Whether a row may follow the rows so far: a word, a range (3-4) before its first word, or an empty node (3.1).
   bool place(const Row& row) {
     const std::string_view id = row[0];
     const auto last = static_cast<int64_t>(words_.size());
@@ -221,7 +220,7 @@ class Parser {
     return true;
   }
 
-  // A positive number of any length, and whether one such number is smaller than another.
+  // is_count: a positive number of any length. ascends: whether one such number is smaller than another.
   static bool is_count(std::string_view text) {
     return !text.empty() && text[0] != '0' && text.find_first_not_of("0123456789") == std::string_view::npos;
   }
@@ -235,14 +234,14 @@ class Parser {
   bool trees_;
   std::vector<Row> words_;
   std::vector<int64_t> heads_;
-  std::string_view last_empty_;  // the second number of the empty node before, if one stands after the same word
+  std::string_view last_empty_;  // the second number of the previous empty node after the same word
   int64_t covered_ = 0;          // the last word of the last range
-  bool covers_ = false;          // whether the row before is a range
+  bool covers_ = false;          // whether the previous row is a range
   bool is_word_ = false;
   HeadCheck check_;
 };
 
-// misc with another value of a key; _ removes the key.
+// Sets a key of misc to another value; _ removes the key.
 inline std::string with_key(std::string_view misc, const std::string& key, std::string_view value) {
   std::string result;
   const auto add = [&](std::string_view part) {
@@ -270,15 +269,15 @@ inline ConlluText parse_conllu(std::shared_ptr<const std::string> text, std::vec
   return conllu::Parser(std::move(text), std::move(columns), words_only, trees).parse();
 }
 
-// A column that is filled in: one of these texts for each word, by number.
+// A column to fill in: one of these texts for each word, by number.
 struct Filled {
   ConlluColumn column;
   std::vector<std::string> texts;
   const int32_t* number;
 };
 
-// All lines with their own ends, and with columns of words filled in; probabilities go to misc (null: there are none).
-// A relation to another head than before is not known, unless relations are filled in too.
+// All lines with their own ends, and with columns of words filled in. Probabilities go to misc (null: none). If a head
+// changes, its relation is unknown unless relations are filled in too.
 inline std::string conllu_lines(const ConlluText& parsed, const std::vector<Filled>& filled,
                                 const double* probability) {
   bool heads = false, relations = false;

@@ -1,5 +1,5 @@
-// The functions of templates, where their results need no table of Unicode: affixes of any value, and everything else
-// of ASCII values. Python (inputs/templates.py) defines them, and is asked for all other results.
+// The functions of templates that need no Unicode tables: affixes of any value, and all functions of ASCII values.
+// Python (features/templates.py) defines them and computes all other results.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ class TemplateFunction {
     }
   }
 
-  // Whether `apply` knows the result for a value.
+  // Whether `apply` can compute the result for a value.
   bool knows(std::string_view value) const {
     if (what_ == What::kPrefix || what_ == What::kSuffix || what_ == What::kStem) return true;
     if (what_ == What::kOther) return false;
@@ -58,7 +58,7 @@ class TemplateFunction {
     }
   }
 
-  // So many characters at the beginning or at the end; if there are fewer, none or, of a stem, all.
+  // The first or last affix_ characters. If there are fewer: no value, or for a stem, all of them.
   std::optional<std::string> affix(std::string_view value) const {
     const auto continues = [&](size_t at) { return (static_cast<unsigned char>(value[at]) & 0xc0) == 0x80; };
     size_t at = what_ == What::kSuffix ? value.size() : 0;

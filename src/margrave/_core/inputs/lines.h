@@ -1,5 +1,5 @@
-// Lines of UTF-8 text. Only well-formed text is read here. Whatever else occurs is left to the readers in Python
-// (datasets/), which name the mistake: a parser in the core says at which line it stopped.
+// Lines of UTF-8 text. The core reads only well-formed text and reports the line at which it stopped. The readers in
+// Python (datasets/) then report the error.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace margrave {
 
-inline constexpr std::string_view kBlanks = " \t\r\f\v";  // that separate columns
+inline constexpr std::string_view kBlanks = " \t\r\f\v";  // separate columns
 
 // The length of the UTF-8 sequence at p, or 0 if it is not valid.
 inline size_t utf8_length(const unsigned char* p, const unsigned char* end) {
@@ -30,7 +30,7 @@ inline size_t utf8_length(const unsigned char* p, const unsigned char* end) {
   return 0;
 }
 
-// The place of the first byte that is NUL or not part of valid UTF-8; the size of the text if there is none.
+// The position of the first byte that is NUL or not part of valid UTF-8; the size of the text if there is none.
 inline size_t first_invalid(std::string_view text) {
   const auto* begin = reinterpret_cast<const unsigned char*>(text.data());
   const unsigned char* const end = begin + text.size();
@@ -56,7 +56,7 @@ class Lines {
  public:
   explicit Lines(std::string_view text) : text_(text), invalid_(first_invalid(text)) {}
 
-  // Whether there is another line. `good` says whether it is valid.
+  // Returns whether there is another line; `good` whether it is valid.
   bool next(std::string_view& line) {
     if (at_ >= text_.size()) return false;
     const size_t found = text_.find('\n', at_);
@@ -70,9 +70,9 @@ class Lines {
     ++number_;
     return true;
   }
-  std::string_view end() const { return end_; }  // of the line that was read last: a line feed, CR and LF, or nothing
+  std::string_view end() const { return end_; }  // of the last line read: LF, CR LF, or empty
   bool good() const { return good_; }
-  int64_t number() const { return number_; }  // of the line that was read last, from 1
+  int64_t number() const { return number_; }  // of the last line read, from 1
 
  private:
   std::string_view text_;
@@ -87,8 +87,8 @@ inline bool is_blank(std::string_view line, std::string_view blanks) {
   return line.find_first_not_of(blanks) == std::string_view::npos;
 }
 
-// The place behind the last blank line, so that everything before it is whole sentences; 0 if there is none. The last
-// line counts only if it is ended.
+// The position after the last blank line, so the text before it is whole sentences; 0 if there is none. An unterminated
+// last line does not count.
 inline size_t after_last_blank_line(std::string_view text, std::string_view blanks) {
   size_t end = text.rfind('\n');  // of a line
   while (end != std::string_view::npos) {

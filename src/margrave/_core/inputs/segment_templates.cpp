@@ -38,7 +38,7 @@ static void bind(nb::module_& m) {
           },
           "templates"_a, "dictionaries"_a,
           "Templates as (name, kind, n, texts, dictionary): kind is string, length, first, last, before, after, ngram "
-          "or dictionary, n the size of n-grams, and texts the number of the texts that it is about.")
+          "or dictionary, n the size of n-grams, and texts the index of the texts to use.")
       .def(
           "rows",
           [](const SegmentTemplates& self, const In<int64_t>& begin,

@@ -1,4 +1,4 @@
-// Attributes of spans of tokens: what templates make of the texts of a span, as rows of numbers.
+// Attributes of spans of tokens: applies templates to the texts of a span, and returns rows of numbers.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 
 namespace margrave {
 
-// The texts of all tokens: each token has the number of one of the values, or -1 if it has none.
+// The texts of all tokens: by token, the number of a value, or -1 if it has none.
 struct TokenTexts {
   std::vector<std::string> values;
   std::vector<int32_t> numbers;
@@ -27,9 +27,9 @@ struct SegmentTemplate {
 
   std::string name;
   Kind kind;
-  int64_t n = 1;        // of kNgram
-  int64_t texts = 0;    // which texts of the tokens it is about; of kDictionary, these are joined by blanks
-  int64_t phrases = 0;  // of kDictionary: which dictionary
+  int64_t n = 1;        // kNgram only
+  int64_t texts = 0;    // which texts of the tokens; kDictionary joins them by blanks
+  int64_t phrases = 0;  // kDictionary only: which dictionary
 };
 
 class SegmentTemplates {
@@ -47,9 +47,9 @@ class SegmentTemplates {
     }
   }
 
-  // One row for every span of at most `longest` tokens, by end and length (Segments). `growing` has a flag for every
-  // span if new names of the flagged ones are added to the vocabulary; other names that it lacks are left out. With
-  // hash bits there is no vocabulary.
+  // One row for every span of at most `longest` tokens, by end and length (Segments). `growing`: by span, whether its
+  // new names are added to the vocabulary; empty: none. Other unknown names are left out. With hash bits there is no
+  // vocabulary.
   std::shared_ptr<Tokens> rows(const std::vector<int64_t>& begin, const std::vector<TokenTexts>& texts, int64_t longest,
                                Vocabulary* vocabulary, int hash_bits, const std::vector<uint8_t>& growing) const {
     check(begin, texts, longest, vocabulary, hash_bits);

@@ -30,7 +30,7 @@ static void bind(nb::module_& m) {
   after<KeyedAttributes, KeyedNames>();
   nb::class_<TemplateAttributes, KeyedAttributes>(m, "TemplateAttributes");
   nb::class_<TemplateNames, KeyedNames>(m, "TemplateNames", nb::is_weak_referenceable(),
-                                        "Compiled templates, with the numbers of the values met so far.")
+                                        "Compiled templates, with the numbers of the values seen so far.")
       .def(nb::new_(&compile), "templates"_a, "terms"_a)
       .def("__len__", &TemplateNames::size, "How many values and pairs of values have a number.")
       .def(
@@ -41,9 +41,8 @@ static void bind(nb::module_& m) {
             return std::make_shared<TemplateAttributes>(names, std::move(ids), table.begin());
           },
           "table"_a, "label"_a, "results_of"_a,
-          "The attributes of all tokens. label: a column to pass over, or -1. results_of(name, values) gives the "
-          "results "
-          "of a function, None where it has none.");
+          "The attributes of all tokens. label: a column to skip, or -1. results_of(name, values) returns the results "
+          "of a function, with None for no result.");
 }
 
 static const Registration registration(bind);

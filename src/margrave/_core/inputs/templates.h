@@ -1,12 +1,12 @@
-// Templates over the columns of tokens, compiled (inputs/templates.py says what they mean).
+// Templates over the columns of tokens, compiled (features/templates.py defines them).
 //
 // Every distinct string of a column gets a number, and so does every distinct result of a function. A template with
-// several terms is a pair of a shorter one and its last term; distinct pairs of numbers get numbers in turn:
+// several terms is a pair of a shorter one and its last term. Distinct pairs of numbers get numbers in turn:
 //
 //     1[-2]|1[-1]|1[0]    pair(pair(column 1, column 1 one place ahead), column 1 two places ahead), two places behind
 //
-// Such nodes do not depend on the token that a template is about, so that all templates that are the same up to a shift
-// share one node, which is evaluated once per token. The number of a node's value is the key of the attribute.
+// Such nodes do not depend on the position of the token. So all templates that are equal up to a shift share one node,
+// which is evaluated once per token. The number of a node's value is the key of the attribute.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,7 @@
 
 namespace margrave {
 
-// Numbers of pairs of numbers.
+// Numbers pairs of numbers.
 class PairNumbers {
  public:
   PairNumbers() : slots_(64) {}
@@ -38,7 +38,7 @@ class PairNumbers {
     return {static_cast<int32_t>(both >> 32), static_cast<int32_t>(both & 0xffffffffu)};
   }
 
-  // Of two numbers that are not negative.
+  // Both numbers must be non-negative.
   static uint64_t joined(int32_t a, int32_t b) { return static_cast<uint64_t>(a) << 32 | static_cast<uint32_t>(b); }
   void prefetch(uint64_t both) const { __builtin_prefetch(&slots_[slot_of(both)]); }
 
@@ -46,7 +46,7 @@ class PairNumbers {
     size_t at = slot_of(both);
     for (; slots_[at].both != kEmpty; at = (at + 1) & (slots_.size() - 1))
       if (slots_[at].both == both) return slots_[at].number;
-    if (pairs_.size() >= 0x7ffffffe) throw InputError("more than two thousand million pairs of values.");
+    if (pairs_.size() >= 0x7ffffffe) throw InputError("more than two billion pairs of values.");
     const auto number = static_cast<int32_t>(pairs_.size());
     pairs_.push_back(both);
     slots_[at] = {both, number};
@@ -86,7 +86,7 @@ struct TemplateTerm {
   std::string function;  // empty: the value itself
 };
 
-// Compiled templates with the numbers of all values met so far.
+// Compiled templates with the numbers of all values seen so far.
 class TemplateNames : public KeyedNames {
  public:
   // Templates without terms are marks: `begin` and `end`.
@@ -106,12 +106,12 @@ class TemplateNames : public KeyedNames {
     if (of.node >= 0) spell_value(of.node, key, name);
   }
 
-  const std::vector<int64_t>& columns() const { return columns_; }  // that templates name
+  const std::vector<int64_t>& columns() const { return columns_; }  // used by templates
   size_t functions() const { return functions_.size(); }
   const std::string& function(size_t k) const { return functions_[k].name; }
 
-  // Applies a function to the new values of its column. Returned are the values whose results Python must give, also
-  // those that another thread is about to ask for.
+  // Applies a function to the new values of its column. Returns the values whose results must come from Python,
+  // including those that another thread is about to request.
   struct Unknown {
     std::vector<size_t> numbers;
     std::vector<std::string> texts;
@@ -138,7 +138,7 @@ class TemplateNames : public KeyedNames {
     std::erase_if(function.unknown, [&](size_t v) { return function.value_of[v] != kUnknown; });
   }
 
-  // How many values and pairs are numbered: the memory that this takes is in proportion.
+  // The count of numbered values and pairs, to which the memory is proportional.
   int64_t size() const {
     int64_t total = 0;
     for (const Vocabulary& of : column_values_) total += of.size();
@@ -147,7 +147,7 @@ class TemplateNames : public KeyedNames {
     return total;
   }
 
-  // The numbers of the values of all columns that templates name: one array (tokens) per column.
+  // The numbers of the values of all columns used by templates: one array (tokens) per column.
   std::vector<std::vector<int32_t>> intern(const ColumnTable& table, const std::vector<int64_t>& place) {
     std::vector<std::vector<int32_t>> ids(columns_.size());
     for (size_t c = 0; c < columns_.size(); ++c) {
@@ -182,8 +182,8 @@ class TemplateNames : public KeyedNames {
     From from;
     size_t left;        // the column, the function, or the first node
     size_t right;       // the second node
-    int64_t distance;   // how far ahead the second node's value stands
-    PairNumbers pairs;  // of a pair
+    int64_t distance;   // how far ahead the second node's value is
+    PairNumbers pairs;  // kPair only
     std::vector<int32_t> scratch;
     const int32_t* at = nullptr;  // the values of the sentence being evaluated
   };
@@ -192,8 +192,8 @@ class TemplateNames : public KeyedNames {
     std::string name;
     TemplateFunction known;
     Vocabulary values;
-    std::vector<int32_t> value_of;  // the function's value of each value of the column; kNone: it has none
-    std::vector<size_t> unknown;    // values of the column whose result Python has yet to give
+    std::vector<int32_t> value_of;  // the function's result for each value of the column; kNone: none
+    std::vector<size_t> unknown;    // values of the column that wait for a result from Python
   };
   struct Kind {
     std::string prefix;  // the template and =; or the mark
@@ -266,7 +266,7 @@ class TemplateNames : public KeyedNames {
   }
 
   static void intern_column(const ColumnTable& table, int64_t column, Vocabulary& values, std::vector<int32_t>& ids) {
-    constexpr int64_t kChunk = 64;  // cells whose slots are on their way from memory
+    constexpr int64_t kChunk = 64;  // cells whose slots are being prefetched
     uint64_t hashes[kChunk];
     for (int64_t from = 0; from < table.tokens(); from += kChunk) {
       const int64_t to = std::min(table.tokens(), from + kChunk);
@@ -304,7 +304,7 @@ class TemplateNames : public KeyedNames {
   }
 
   std::vector<Kind> kinds_;
-  std::vector<Node> nodes_;  // those that a node is made of come before it
+  std::vector<Node> nodes_;  // components of a node come before it
   std::vector<int64_t> columns_;
   std::vector<Vocabulary> column_values_;
   std::vector<Function> functions_;
@@ -329,7 +329,7 @@ class TemplateAttributes : public KeyedAttributes {
  private:
   std::shared_ptr<TemplateNames> names_;
   std::shared_ptr<KeyedNames> keyed_;
-  std::vector<std::vector<int32_t>> ids_;  // of each column that templates name, the number of every token's value
+  std::vector<std::vector<int32_t>> ids_;  // by column used by templates: the number of every token's value
   std::vector<int64_t> begin_;
 };
 

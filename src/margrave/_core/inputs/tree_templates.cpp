@@ -75,8 +75,8 @@ static void bind(nb::module_& m) {
           "__len__", [](const TreeTemplates& of) { return of.names()->size(); },
           "How many values have a number so far.")
       .def("attributes", &attributes, "table"_a, "label"_a, "results_of"_a,
-           "The attributes of all sentences. label: a column to pass over, or -1. results_of(name, values) gives the "
-           "results of a function, None where it has none.");
+           "The attributes of all sentences. label: a column to skip, or -1. results_of(name, values) returns the "
+           "results of a function, with None for no result.");
 }
 
 static const Registration registration(bind);

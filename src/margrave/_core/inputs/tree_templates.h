@@ -1,17 +1,17 @@
-// Templates over the parts of dependency trees, compiled (inputs/arcs.py says what they mean).
+// Templates over the parts of dependency trees, compiled (features/arcs.py defines them).
 //
-// An attribute is never spelled here, unless somebody asks for its name. It is known by a fingerprint of 64 bits, a sum
-// of pseudo-random numbers, one for each term of the template and the value that it has:
+// The name of an attribute is only built on request. An attribute is identified by a fingerprint of 64 bits, a sum of
+// pseudo-random numbers, one for each term of the template and its value:
 //
 //     fingerprint(template; v_1, ..., v_k) = seed(template) + sum_j mix(hash(v_j) ^ seed(template, j))    modulo 2^64
 //
-// The terms about the head depend on the head alone, and likewise for the other words of a part. Their sums are
-// computed once per word and template, so that an attribute of an arc takes two additions:
+// The terms about the head depend only on the head, and likewise for the other words of a part. Their sums are computed
+// once per word and template, so an attribute of an arc takes two additions:
 //
 //     fingerprint = of_head[h] + of_word[m] + of_way[direction and length]
 //
 // Sums of independent uniform numbers are uniform, so the highest bits of a fingerprint are a hash of the attribute.
-// Fingerprints depend on the templates and the values alone, not on the machine or on other sentences; models keep
+// Fingerprints depend only on the templates and the values, not on the machine or on other sentences. Models store
 // them.
 #pragma once
 
@@ -31,19 +31,19 @@
 namespace margrave {
 
 inline constexpr std::string_view kRootValue = "ROOT";     // of the root, in every column
-inline constexpr std::string_view kOutsideValue = "NONE";  // of places before the root and behind the last word
+inline constexpr std::string_view kOutsideValue = "NONE";  // of places before the root and after the last word
 
 // A term: a column of one of the words of a part, with an offset and perhaps a function; the values between head and
-// word; the way from head to word, or only its direction; or the label of the arc.
+// word; direction and length of the arc, or only its direction; or the label of the arc.
 struct TreeTerm {
   enum class Kind { kHead, kWord, kSibling, kGrandparent, kChild, kBetween, kWay, kDirection, kLabel };
   Kind kind;
   int64_t column = 0;
   int64_t offset = 0;
-  std::string function;  // empty: the value itself; "each": all values of a list with | between them
+  std::string function;  // empty: the value itself; "each": all values of a list separated by |
 };
 
-// Directions and lengths of arcs: 1 to 4, 5 to 10, and more.
+// Directions and lengths of arcs, together called ways. Lengths are 1 to 4, 5 to 10, and more.
 inline constexpr int kLengths = 6;
 inline constexpr int kWays = 2 * kLengths;
 inline int way_of(int head, int word) {
@@ -62,11 +62,10 @@ inline uint64_t mix_bits(uint64_t h) {  // the finalizer of MurmurHash3: every b
 }
 inline uint64_t hash_text(std::string_view text) { return hash_bytes(text.data(), text.size()); }
 
-// Compiled templates. The values of words are numbered by templates of a single term ("atoms"), which also apply the
-// functions.
+// Compiled templates. Templates of a single term ("atoms") number the values of words and apply the functions.
 class TreeTemplates {
  public:
-  enum Group { kArcs, kLabels, kSiblings, kGrandparents, kChildren, kGroups };  // what parts a template is about
+  enum Group { kArcs, kLabels, kSiblings, kGrandparents, kChildren, kGroups };  // the parts of a template
   static constexpr int kEnds = 5;  // head, word, sibling, grandparent, another child
 
   struct Single {  // a term with exactly one value
@@ -94,7 +93,7 @@ class TreeTemplates {
         ways;  // (ways x directions to the grandparent or the other child, single): the terms way and dir
   };
 
-  // tags: the column of the tags of words, whatever templates there are; -1: words have none.
+  // tags: the column of the tags of words, independent of the templates; -1: none.
   TreeTemplates(std::vector<std::string> templates, std::vector<std::vector<TreeTerm>> terms, int64_t tags)
       : texts_(std::move(templates)), terms_(std::move(terms)) {
     if (texts_.size() != terms_.size()) throw InputError("every template needs its terms.");
@@ -208,10 +207,10 @@ class TreeTemplates {
   std::array<OfGroup, kGroups> groups_;
 };
 
-// The values of the words of some sentences, as hashes: everything that fingerprints depend on.
+// The values of the words of some sentences, as hashes. Fingerprints depend on nothing else.
 class TreeAttributes {
  public:
-  // ids: of each column that the atoms name, the number of every token's value. The mutex of the names must be held.
+  // ids: for each column of the atoms, the number of every token's value. The mutex of the names must be held.
   TreeAttributes(std::shared_ptr<const TreeTemplates> templates, const std::vector<std::vector<int32_t>>& ids,
                  std::vector<int64_t> begin)
       : templates_(std::move(templates)), begin_(std::move(begin)) {
@@ -242,7 +241,7 @@ class TreeAttributes {
       if (key >= of.size()) of.resize(std::max(key + 1, 2 * of.size()), 0);
       if (of[key] == 0) {
         spell(keys_[k], atom, text = {});
-        of[key] = hash_text(text) | 1;  // 0 stands for no value.
+        of[key] = hash_text(text) | 1;  // 0 means no value
       }
       hashes_[k] = of[key];
     }
@@ -252,7 +251,7 @@ class TreeAttributes {
   int64_t examples() const { return static_cast<int64_t>(begin_.size()) - 1; }
   int words(int64_t i) const { return static_cast<int>(begin_[i + 1] - begin_[i]); }
 
-  // The hash of an atom's value at a place of a sentence: 0 is the root; 0 as a hash: it has no value.
+  // The hash of an atom's value at a place of a sentence, where place 0 is the root. A hash of 0 means no value.
   uint64_t hash(int64_t i, size_t atom, int64_t place) const {
     if (place == 0) return kRoot;
     if (place < 0 || place > words(i)) return kOutside;
@@ -322,10 +321,10 @@ class TreeAttributes {
   std::vector<int64_t> begin_;    // (sentences + 1) in tokens
   std::vector<uint64_t> hashes_;  // (tokens, atoms)
   std::vector<int32_t> keys_;     // (tokens, atoms): the numbers of the values among the names
-  std::vector<List> lists_;       // of each atom with the function `each`
+  std::vector<List> lists_;       // for atoms with the function `each`
 };
 
-// The fingerprints of the parts of one sentence after another. It keeps its tables, so that a thread should keep it.
+// The fingerprints of the parts of one sentence after another. It keeps its tables, so each thread should reuse one.
 class Fingerprints {
  public:
   void begin(const TreeAttributes& attributes, int64_t i) {
@@ -336,7 +335,7 @@ class Fingerprints {
     between_ready_ = false;
   }
 
-  // Appends the fingerprints of the attributes that a part has by the templates of a group.
+  // Appends the fingerprints of a part's attributes for the templates of a group.
   void append(int group, const TreePart& part, std::vector<uint64_t>& all) {
     const TreeTemplates::OfGroup& of = attributes_->templates().group(group);
     if (!ready_[group]) tabulate(group);
@@ -368,7 +367,7 @@ class Fingerprints {
  private:
   using Tables = std::array<std::vector<uint64_t>, TreeTemplates::kEnds>;
 
-  // Which end the templates of a group have beside head and word; 0: none.
+  // The third end of the templates of a group, in addition to head and word; 0: none.
   static size_t third_end(int group) {
     switch (group) {
       case TreeTemplates::kSiblings: return 2;
@@ -435,7 +434,7 @@ class Fingerprints {
   }
 
   // The distinct values of the words between head and word, in the order of their first occurrence in the sentence.
-  // Sets of values are sets of bits, and those of all spans that begin at one place are computed together.
+  // Sets of values are bit sets. Those of all spans that begin at one place are computed together.
   template <typename Visit>
   void each_between(size_t atom, const TreePart& part, const Visit& visit) {
     if (!between_ready_) {
@@ -457,7 +456,7 @@ class Fingerprints {
     size_t atom = 0;
     size_t blocks = 0;
     std::vector<uint64_t> values;  // the distinct values of the sentence
-    std::vector<uint64_t> sets;    // (places, places, blocks): which of them stand between two places
+    std::vector<uint64_t> sets;    // (places, places, blocks): the values between two places
   };
 
   const Between& between_of(size_t atom) {
@@ -515,7 +514,7 @@ class Fingerprints {
         std::vector<std::string> found;
         const int low = std::min(part.head, part.word), high = std::max(part.head, part.word);
         const size_t atom = attributes_->templates().atom_of(term);
-        // In the order of each_between: that of the first occurrence in the whole sentence.
+        // Same order as each_between: by first occurrence in the whole sentence.
         for (int place = 1; place <= words_; ++place) {
           const std::string value = attributes_->values(example_, atom, place).at(0);
           bool between = false;

@@ -11,8 +11,8 @@ namespace margrave {
 
 static void bind(nb::module_& m) {
   nb::class_<LossFamily>(m, "LossFamily",
-                         "A member of the loss family with C and the sample weights, as every pass takes it. It keeps "
-                         "a copy of the weights and cannot be changed.")
+                         "A member of the loss family with C and the sample weights, an argument of every pass. "
+                         "Immutable; stores a copy of the weights.")
       .def(nb::new_(
                [](double beta, double gamma, bool zero_one, double C, const std::optional<In<double>>& sample_weight) {
                  std::optional<std::vector<double>> weights;

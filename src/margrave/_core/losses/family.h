@@ -1,10 +1,10 @@
 // The loss family L(beta, gamma) of 001, Fig. 1, for any problem (docs/background/learning.md):
 //
-//   L(w) = max_beta(theta + gamma delta) + gamma c0 - <theta, y_gold>,   max_beta(v) = 1/beta log sum_y exp(beta <v,
-//   y>)
+//   L(w) = max_beta(theta + gamma delta) + gamma c0 - <theta, y_gold>,
+//   max_beta(v) = 1/beta log sum_y exp(beta <v, y>)
 //
-// with gradient A'(mu - y_gold). Beta may be infinite; the zero-one cost, which is not a sum over parts, is exact as
-// well.
+// with gradient A'(mu - y_gold). Beta may be infinite. The zero-one cost is also exact, although it is not a sum over
+// parts.
 #pragma once
 
 #include <algorithm>
@@ -23,9 +23,9 @@ namespace margrave {
 struct LossFamily {
   const double beta;
   const double gamma;
-  const bool zero_one;  // the cost is 1 for every output but the good ones; beyond parts, but the first of them
+  const bool zero_one;  // the cost is 1 for every output except the good ones; beyond parts, except the first good one
   const double C;
-  const std::optional<std::vector<double>> sample_weight;  // one per example; without them all are 1
+  const std::optional<std::vector<double>> sample_weight;  // one per example; absent: all are 1
 
   LossFamily(double beta_, double gamma_, bool zero_one_ = false, double C_ = 1.0,
              std::optional<std::vector<double>> sample_weight_ = std::nullopt)
@@ -42,19 +42,19 @@ struct LossFamily {
   double factor(int64_t i) const { return sample_weight ? (*sample_weight)[i] : 1.0; }
   double weight(int64_t i) const { return C * factor(i); }
 
-  // Whether the zero-one cost has to be handled outside the parts: for a single part an output it is the cost of parts.
+  // Whether the zero-one cost is not a sum over parts. It is one if every output is a single part.
   bool beyond_parts(const Problem& problem) const {
     return zero_one && gamma > 0 && !problem.traits().zero_one_is_of_parts;
   }
 
-  // The cost as delta and c0; of the zero-one cost only where it is one of parts.
+  // The cost as delta and c0; the zero-one cost only if it is a sum over parts.
   double cost(const Problem& problem, int64_t i, double* delta) const {
     if (!zero_one) return problem.cost(i, delta);
     problem.zero_one_cost(i, delta);
     return 0;
   }
 
-  // What `evaluate` asks.
+  // The query of `evaluate`.
   Question question(const Problem& problem) const {
     Question question;
     const bool beyond = beyond_parts(problem);
@@ -72,7 +72,7 @@ struct LossFamily {
     return question;
   }
 
-  // Refuses a problem that it does not fit.
+  // Rejects a problem that does not match.
   void check(const Problem& problem) const {
     if (sample_weight && static_cast<int64_t>(sample_weight->size()) != problem.size())
       throw InputError("sample_weight must have length " + std::to_string(problem.size()) + ", not " +
@@ -83,21 +83,22 @@ struct LossFamily {
           "use beta = inf, or another cost.");
   }
 
-  static constexpr double kMostZeroOne = 14;  // e^14 times the rounding of the share of the gold output is below 1e-9
+  static constexpr double kMostZeroOne = 14;  // e^14 times the rounding error of the share of the gold output is below
+                                              // 1e-9
 };
 
 struct LossValue {
   double loss;
-  double cost;     // expected under the loss's own distribution
+  double cost;     // expected under the distribution of the loss
   double entropy;  // of that distribution
 };
 
-// What a thread keeps from example to example.
+// Memory that a thread reuses for all examples.
 struct Worker {
   Scratch scratch;
   std::vector<double> theta;
   std::vector<double> direction;
-  std::vector<double> zeros;  // one per weight, all 0; whoever writes to it sets it back to 0
+  std::vector<double> zeros;  // one per weight, all 0; reset to 0 after every use
   Output gold;
   Answer answer;
 
@@ -128,10 +129,10 @@ inline void difference(const Output& y, const Output& other, int64_t n, double* 
   for (const int32_t part : other) d[part] -= 1;
 }
 
-// Whether two outputs are the same bag, in whatever order their parts come.
+// Whether two outputs are the same bag, in any order.
 inline bool same_parts(const Output& a, const Output& b) {
   if (a == b) return true;
-  const auto sum = [](const Output& y) {  // of hashes: the order does not matter, and bags that differ rarely agree
+  const auto sum = [](const Output& y) {  // sum of hashes: independent of order, and rarely equal for different bags
     uint64_t total = 0;
     for (const int32_t part : y) {
       const uint64_t mixed = (static_cast<uint64_t>(part) + 1) * 0x9E3779B97F4A7C15u;
@@ -153,7 +154,7 @@ inline void count_parts(const Output& y, int64_t n, double* mu) {
   for (const int32_t part : y) mu[part] += 1;
 }
 
-// At beta = inf with the zero-one cost: the gold output, or the best other one plus gamma, of the two best.
+// beta = inf with the zero-one cost: the gold output, or the best other one plus gamma, among the two best.
 inline double max_zero_one(double gamma, double gold_score, int64_t n, double* mu, LossValue& value,
                            const Worker& worker) {
   for (const ScoredOutput& other : worker.answer.ys) {
@@ -167,15 +168,15 @@ inline double max_zero_one(double gamma, double gold_score, int64_t n, double* m
   return gold_score;
 }
 
-// With q(y) ~ exp(beta <theta, y> + beta gamma [y != gold]) and p_g the gold's share without the cost:
-// Z' = Z e^(beta gamma) (1 - (1 - e^(-beta gamma)) p_g), and mu' is mu with as much of the gold output taken away.
+// With q(y) ~ exp(beta <theta, y> + beta gamma [y != gold]) and p_g the gold's share without the cost,
+// Z' = Z e^(beta gamma) (1 - (1 - e^(-beta gamma)) p_g). mu' is mu without that share of the gold output, renormalized.
 inline double logsum_zero_one(double log_z, double beta, double gamma, double gold_score, const Output& gold, int64_t n,
                               double* mu, Answer& answer, LossValue& value) {
   const double share = std::exp(beta * gold_score - log_z);
   const double taken = -std::expm1(-beta * gamma) * share;
   const double kept = 1 - taken;
   for (int64_t k = 0; k < n; ++k) mu[k] /= kept;
-  if (answer.has_mixture) {  // The gold output is part of the mixture, while mu is zero.
+  if (answer.has_mixture) {  // mu is zero, so the gold output is subtracted from the mixture
     for (double& each : answer.mixture.value) each /= kept;
     answer.mixture_score /= kept;
     for (const int32_t part : gold) mu[part] -= taken / kept;
@@ -186,7 +187,7 @@ inline double logsum_zero_one(double log_z, double beta, double gamma, double go
   return log_z + beta * gamma + std::log1p(-taken);
 }
 
-// The expected cost where it plays no part in the loss.
+// The expected cost if gamma = 0, where it does not enter the loss.
 inline double cost_without_margin(const Problem& problem, int64_t i, const LossFamily& family, const double* mu,
                                   double log_share, Worker& worker) {
   if (family.zero_one && !problem.traits().zero_one_is_of_parts) {
@@ -201,10 +202,10 @@ inline double cost_without_margin(const Problem& problem, int64_t i, const LossF
 
 }  // namespace family
 
-// The loss at the weights scale * w, with theta = scale A_i w and direction = mu - y_gold. Where a problem gives the
-// expected features of the mixture of all outputs instead of marginals, direction has no mu in it, and the functions
-// below add the mixture. With `detail`, also the expected cost (NaN if a mixture does not tell) and the entropy of the
-// loss's own distribution.
+// The loss at the weights scale * w, with theta = scale A_i w and direction = mu - y_gold. If a problem returns the
+// expected features of a mixture instead of marginals, direction contains no mu, and the functions below add the
+// mixture. With `detail`, also the expected cost (NaN if the mixture does not determine it) and the entropy of the
+// distribution of the loss.
 inline LossValue evaluate(const Problem& problem, int64_t i, const LossFamily& family, const double* w, double* theta,
                           double* direction, Worker& worker, bool detail = false, double scale = 1.0) {
   Scratch::Frame frame(worker.scratch);
@@ -252,7 +253,7 @@ inline LossValue evaluate(const Problem& problem, int64_t i, const LossFamily& f
   return value;
 }
 
-// g += c times the gradient of the loss that `evaluate` has just left in the worker.
+// g += c times the gradient of the loss that `evaluate` last left in the worker.
 inline void scatter_gradient(const Problem& problem, int64_t i, const Worker& worker, double c, double* g) {
   problem.scatter(i, worker.direction.data(), c, g);
   if (!worker.answer.has_mixture) return;

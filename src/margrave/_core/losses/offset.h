@@ -1,4 +1,5 @@
-// The same problem with its weights measured from other ones: what the convex-concave procedure hands to a learner.
+// The same problem with its weights measured from a reference point, as the convex-concave procedure passes it to a
+// learner.
 #pragma once
 
 #include <algorithm>
@@ -12,12 +13,12 @@
 
 namespace margrave {
 
-// Every loss (beta, gamma) of it at u is that of the other problem at u + gamma r, while |u|^2 is still what is
-// penalized. The scores of r are part of the costs, cost(y) + <A_i r, y - y_gold>, and scores stay linear in u: norms,
-// line searches and the dual of every learner count on that.
+// Every loss (beta, gamma) at u equals that of the other problem at u + gamma r, while |u|^2 is penalized. The scores
+// of r enter the costs, cost(y) + <A_i r, y - y_gold>. Scores thus stay linear in u, as norms, line searches and the
+// dual of every learner require.
 class OffsetProblem final : public ForwardingProblem {
  public:
-  // costs: whether outputs have the costs of the other problem besides; else only the scores of r.
+  // costs: whether outputs also have the costs of the other problem.
   OffsetProblem(std::shared_ptr<const Problem> problem, std::vector<double> r, bool zero_one, bool costs = true)
       : ForwardingProblem(problem, 0, problem->size()),
         r_(std::move(r)),
@@ -32,9 +33,9 @@ class OffsetProblem final : public ForwardingProblem {
              Scratch& scratch) const override {
     Problem::infer(i, w, question, theta, mu, answer, scratch);
   }
-  // The costs below are not only of an example's own parts.
+  // The costs below include shared parts.
   std::unique_ptr<const LockStep> lock_step(const double*, double, int64_t) const override { return nullptr; }
-  // The costs below are not what the other problem counts.
+  // The costs below do not count the other problem's items.
   Interfaces interfaces() const override {
     Interfaces offered = ForwardingProblem::interfaces();
     offered.counted = {};
@@ -58,7 +59,7 @@ class OffsetProblem final : public ForwardingProblem {
 
  private:
   std::vector<double> r_;
-  LossFamily family_;  // whose cost it is
+  LossFamily family_;  // defines the cost
   bool costs_;
 };
 

@@ -1,7 +1,7 @@
 // The constraints of the structural SVM and the search for the most violated one (003, sections 2.2 and 3.2).
 //
-// With m(y) = <theta, y_gold - y> and r(y) the cost, its square root (quadratic slack) or 1 (hard margin), output y
-// says H(y) <= xi_i, where
+// Let m(y) = <theta, y_gold - y>, and let r(y) be the cost, its square root (quadratic slack) or 1 (hard margin). The
+// constraint of output y is H(y) <= xi_i, where
 //
 //   H(y) = r(y) - m(y)   with margin re-scaling,      H(y) = r(y) (1 - m(y))   with slack re-scaling.
 //
@@ -22,11 +22,11 @@ enum class CostKind { kParts, kZeroOne, kF1, kFunction };
 using CostFunction = std::function<double(int64_t i, const Output& y)>;
 
 struct Rescaling {
-  bool of_slack;  // or of the margin
-  int slack;      // 0: none, a hard margin; 1: linear; 2: quadratic
+  bool of_slack;  // slack re-scaling; else margin re-scaling
+  int slack;      // 0: hard margin; 1: linear; 2: quadratic
   CostKind cost;
-  CostFunction function = nullptr;  // of kFunction
-  double gamma = 1;                 // of the loss: what costs are multiplied by
+  CostFunction function = nullptr;  // kFunction only
+  double gamma = 1;                 // factor of the costs in the loss
 
   bool zero_one() const { return slack == 0 || cost == CostKind::kZeroOne; }
   double root(double cost_of_y) const { return slack == 2 ? std::sqrt(cost_of_y) : cost_of_y; }
@@ -34,19 +34,19 @@ struct Rescaling {
   double violation(double cost_of_y, double m) const { return root(cost_of_y) - factor(cost_of_y) * m; }
 };
 
-// The output that violates its constraint most; the gold one, with H = 0, where none does.
+// The output with the most violated constraint; the gold one, with H = 0, if no constraint is violated.
 struct Violation {
   double value = 0;  // H
   double cost = 0;   // times gamma
   Output y;
   bool found = false;  // y violates its constraint, and is not the gold output
   bool exact = true;
-  double bound = 0;  // what no H exceeds; value, where exact
+  double bound = 0;  // upper bound on all H; equals value if exact
 };
 
 namespace rescaling {
 
-// Takes the output if it violates more than the best so far; `gold` itself does not, whatever rounding makes of it.
+// Keeps the output if it violates more than the best so far. `gold` itself never does, even after rounding.
 inline void offer(const Rescaling& rule, double plain, double m, const Output& y, const Output& gold, Violation& best) {
   const double cost = rule.gamma * plain;
   const double value = rule.violation(cost, m);
@@ -58,7 +58,7 @@ inline void offer(const Rescaling& rule, double plain, double m, const Output& y
   }
 }
 
-// Every output is one part. Good ones cost nothing; a hard margin asks nothing of them.
+// Every output is one part. Good ones cost nothing, and a hard margin does not constrain them.
 inline void among_parts(const Problem& problem, int64_t i, const Rescaling& rule, const double* theta,
                         double gold_score, Worker& worker, Violation& best) {
   const int64_t n = problem.parts(i);
@@ -83,7 +83,7 @@ inline std::vector<ScoredOutput>& k_best(const Problem& problem, int64_t i, cons
   return worker.answer.ys;
 }
 
-// The best output but the gold one.
+// The best output other than the gold one.
 inline void second_best(const Problem& problem, int64_t i, const Rescaling& rule, const double* w, Worker& worker,
                         Violation& best) {
   const std::vector<ScoredOutput>& outputs = k_best(problem, i, w, 2, worker);
@@ -91,7 +91,7 @@ inline void second_best(const Problem& problem, int64_t i, const Rescaling& rule
   for (const ScoredOutput& other : outputs) offer(rule, 1.0, gold_score - other.value, other.y, worker.gold, best);
 }
 
-// By an argmax with the cost in it: margin re-scaling, linear slack.
+// Cost-augmented argmax: margin re-scaling, linear slack.
 inline void by_argmax(const Problem& problem, int64_t i, const Rescaling& rule, const double* w, Worker& worker,
                       Violation& best) {
   Question question;
@@ -104,7 +104,7 @@ inline void by_argmax(const Problem& problem, int64_t i, const Rescaling& rule, 
   offer(rule, (top - of_y) / rule.gamma, score_of(theta, worker.gold) - of_y, answer.y, worker.gold, best);
 }
 
-// A problem that knows the answer itself.
+// For a problem that offers this search itself.
 inline void by_problem(const Problem& problem, int64_t i, const Rescaling& rule, const double* w, Worker& worker,
                        Violation& best) {
   Question question;
@@ -120,13 +120,13 @@ inline void by_problem(const Problem& problem, int64_t i, const Rescaling& rule,
 }
 
 // Stratified by cost: the best output at each value of it (003, section 3.2: "a generic strategy is a two stage
-// approach"). F1 = 2 tp / (gold items + items) takes one value for all outputs with as many right and wrong items: they
-// are counted together, as digits of one number (Joachims 2005). Items are parts, or what Structure::counts says.
+// approach"). F1 = 2 tp / (gold items + items) is the same for all outputs with equally many correct and wrong items.
+// The two counts are digits of one number (Joachims 2005). Items are parts, or the items of Counted::counts.
 //
-// Outputs with low scores are not searched for. With slack re-scaling, H > 0 implies m < 1. With the F1 cost, which is
-// at most 1, H <= 1 - m whatever is re-scaled, so that only outputs with m < 1 - H(y*) can violate more than the best
-// output y* by score. H rises with the F1 cost, which rises with wrong items and falls with right ones: an output is
-// not needed if another scores as much, with no more right items and no fewer wrong ones.
+// Outputs with low scores are not searched for. With slack re-scaling, H > 0 implies m < 1. The F1 cost is at most 1,
+// so H <= 1 - m under either re-scaling. Then only outputs with m < 1 - H(y*) can violate more than the best output y*
+// by score. H rises with the F1 cost, which rises with wrong items and falls with correct ones. So an output is not
+// needed if another one scores as much, with no more correct items and no fewer wrong ones.
 inline void by_cost(const Problem& problem, const Offered<Counted>& counted, int64_t i, const Rescaling& rule,
                     const double* theta, double gold_score, Worker& worker, Violation& best) {
   const int64_t n = problem.parts(i);
@@ -161,7 +161,7 @@ inline void by_cost(const Problem& problem, const Offered<Counted>& counted, int
     }
     offer(rule, cost, gold_score - value, y, worker.gold, best);
   };
-  constexpr double kRounding = 1e-9;  // relative, of sums of scores
+  constexpr double kRounding = 1e-9;  // relative error of sums of scores
   double least = -kInfinity;
   if (rule.cost == CostKind::kF1) {
     Output& y = worker.answer.y;
@@ -178,7 +178,7 @@ inline void by_cost(const Problem& problem, const Offered<Counted>& counted, int
 }
 
 // Searches for the multiplier lambda of the cost whose augmented argmax violates most. H is quasi-concave along the
-// upper hull of (cost, score), so bisection finds the best output on it; what lies below the hull is missed, and
+// upper hull of (cost, score), so bisection finds the best output on it. Outputs below the hull are missed, but
 // bounded: with T = max_y (lambda cost - m) and a = 1 - m,
 //
 //   cost a        <= (1 + T)^2 / (4 lambda)                   slack re-scaling
@@ -187,7 +187,7 @@ inline void by_cost(const Problem& problem, const Offered<Counted>& counted, int
 inline void by_multiplier(const Problem& problem, int64_t i, const Rescaling& rule, const double* theta,
                           double gold_score, Worker& worker, Violation& best) {
   constexpr int kSearches = 40;
-  constexpr double kProved = 1e-9;  // as close as the bisection comes
+  constexpr double kProved = 1e-9;  // precision of the bisection
   const int64_t n = problem.parts(i);
   double* delta = worker.scratch.take(n);
   double* v = worker.scratch.take(n);
@@ -219,11 +219,11 @@ inline void by_multiplier(const Problem& problem, int64_t i, const Rescaling& ru
     if (lambda > 1e12 || lambda < 1e-12) break;
   }
   best.bound = std::max(best.bound, best.value);
-  // The bounds are equalities where the best multiplier of an output makes it the best one: then it is proved to be.
+  // The bounds are equalities if the best multiplier of an output makes it the argmax. It is then proved to be optimal.
   best.exact = best.found && best.bound <= best.value * (1 + kProved);
 }
 
-// Any function of an output: among the k best, which are all of them where there are no more.
+// Any cost function: searches the k best outputs, which are all of them if there are no more.
 inline void among_best(const Problem& problem, int64_t i, const Rescaling& rule, const double* w, Worker& worker,
                        Violation& best) {
   constexpr int64_t kBest = 100;
@@ -246,7 +246,7 @@ inline bool whole(const double* delta, int64_t n, double c0) {
 
 }  // namespace rescaling
 
-// The search for the most violated constraint, for a pass over the examples of a problem.
+// The search for the most violated constraint, in a pass over the examples of a problem.
 class ViolationSearch {
  public:
   ViolationSearch(const Problem& problem, const Rescaling& rule) : problem_(problem), rule_(rule) {}
@@ -268,7 +268,7 @@ inline Violation ViolationSearch::most_violated(int64_t i, const double* w, Work
   const int64_t n = problem.parts(i);
   problem.gold(i, 0, worker.gold);
   double* theta = worker.theta.data();
-  const auto scored = [&] {  // theta, and the score of the gold output
+  const auto scored = [&] {  // sets theta; returns the score of the gold output
     problem.score(i, w, theta);
     return score_of(theta, worker.gold);
   };

@@ -14,7 +14,7 @@ namespace {
 
 using Weights = std::optional<In<double>>;
 
-// The scores that a pass over all examples is to use: exactly one of w and theta is given.
+// The scores for a pass over all examples: exactly one of w and theta is given.
 Scores scores_of(const Problem& p, const Weights& w, const Weights& theta) {
   if (w.has_value() == theta.has_value())
     throw InputError("pass weights w, or scores theta and None for the weights: exactly one of the two.");
@@ -24,7 +24,7 @@ Scores scores_of(const Problem& p, const Weights& w, const Weights& theta) {
   }
   std::vector<int64_t> begin = part_offsets(p);
   expect_size(*theta, begin.back(), "theta");
-  int64_t invalid = 0;  // without a branch per score, which takes as long as some kernels
+  int64_t invalid = 0;  // a branch per score would take as long as some kernels
   for (size_t k = 0; k < theta->size(); ++k) invalid += theta->data()[k] < kInfinity ? 0 : 1;
   for (size_t k = 0; invalid > 0 && k < theta->size(); ++k)
     if (!is_score(theta->data()[k]))
@@ -56,7 +56,7 @@ static void bind(nb::module_& m) {
         return std::make_pair(to_numpy(std::move(losses)), to_numpy(std::move(sum)));
       },
       "problem"_a, "w"_a, "family"_a, "threads"_a, "gradient"_a,
-      "All losses L_i(w), and C sum_i sample_weight_i grad L_i (empty unless asked for).");
+      "All losses L_i(w), and C sum_i sample_weight_i grad L_i (empty unless requested).");
   m.def(
       "argmax_all",
       [](const Problem& p, const Weights& w, int threads, const Weights& theta) {
@@ -71,8 +71,8 @@ static void bind(nb::module_& m) {
         return std::move(lists).arrays();
       },
       "problem"_a, "w"_a.none(), "threads"_a, nb::kw_only(), "theta"_a.none() = nb::none(),
-      "The best output of every example: bounds and parts. Scores are those of the weights w, or theta: the scores of "
-      "the parts of all examples, one after another.");
+      "The best output of every example: bounds and parts. Scores are those of the weights w, or theta: the "
+      "concatenated scores of the parts of all examples.");
   m.def(
       "marginals_all",
       [](const Problem& p, const Weights& w, double beta, int threads, const Weights& theta) {
@@ -114,8 +114,8 @@ static void bind(nb::module_& m) {
                                std::move(parts));
       },
       "problem"_a, "w"_a.none(), "k"_a, "threads"_a, nb::kw_only(), "theta"_a.none() = nb::none(),
-      "The k best outputs of every example, best first, or all if there are fewer: where those of each example begin, "
-      "their values, where the parts of each output begin, and the parts.");
+      "The k best outputs of every example, best first; fewer if fewer exist: where those of each example begin, their "
+      "values, where the parts of each output begin, and the parts.");
   m.def(
       "sample_all",
       [](const Problem& p, const Weights& w, double beta, int64_t n, uint64_t seed, int threads, const Weights& theta) {
@@ -134,7 +134,7 @@ static void bind(nb::module_& m) {
       },
       "problem"_a, "w"_a.none(), "beta"_a, "n"_a, "seed"_a, "threads"_a, nb::kw_only(), "theta"_a.none() = nb::none(),
       "n outputs of every example, drawn in proportion to exp(beta score), example by example: bounds and parts. They "
-      "depend on the seed and on the number of the example only.");
+      "depend only on the seed and the index of the example.");
 }
 
 static const Registration registration(bind);

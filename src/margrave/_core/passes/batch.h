@@ -1,4 +1,4 @@
-// Whole-data passes: blocks of examples on threads, one worker per thread, reduced in order (docs/background/speed.md).
+// Passes over all examples: blocks on threads, one worker per thread, reduced in order (docs/background/speed.md).
 #pragma once
 
 #include <algorithm>
@@ -16,23 +16,23 @@ namespace margrave {
 
 inline constexpr int64_t kPollEvery = 512;  // examples between two checks for Ctrl-C
 
-// Where the parts of each example lie when those of all examples are stored one after another.
+// Where the parts of each example begin when those of all examples are stored consecutively.
 inline std::vector<int64_t> part_offsets(const Problem& problem) {
   std::vector<int64_t> begin{0};
   for (int64_t i = 0; i < problem.size(); ++i) begin.push_back(begin.back() + problem.parts(i));
   return begin;
 }
 
-// Blocks of examples, and how much work they are in all, in parts.
+// Blocks of examples, and their total work, in parts.
 struct Partition {
   std::vector<int64_t> bounds;
   int64_t work = 0;
 };
 
-// Starting a thread costs as much as inference over some thousand parts: less than this per thread is not worth it.
+// Starting a thread costs as much as inference over several thousand parts. Each thread needs at least this much work.
 inline constexpr int64_t kWorkOfThread = 20'000;
 
-// Bounds of the blocks: a function of the problem alone, so that the sums do not depend on the threads. More blocks
+// The bounds of the blocks depend only on the problem, so sums do not depend on the number of threads. More blocks
 // balance better, but each costs one addition of a whole gradient. Shared parts do not count as work.
 inline Partition partition(const Problem& problem, int64_t shared = 0) {
   std::vector<int64_t> work(static_cast<size_t>(problem.size()) + 1, 0);
@@ -64,8 +64,8 @@ void for_blocks_of_examples(const Partition& blocks, int threads, const Poll& po
   for_blocks(static_cast<int64_t>(blocks.bounds.size()) - 1, threads, work, fail);
 }
 
-// Calls visit(lanes) for the examples of a block, several at a time: those of similar size together, with room
-// for their own scores and marginals.
+// Calls visit(lanes) for the examples of a block, several of similar size at a time, with room for their own scores and
+// marginals.
 template <typename Visit>
 void for_lanes_of(const Problem& problem, const LockStep& together, int64_t first, int64_t last, Worker& worker,
                   const Visit& visit) {
@@ -96,20 +96,20 @@ void for_lanes_of(const Problem& problem, const LockStep& together, int64_t firs
   }
 }
 
-// Larger scores could overflow where inference adds them up: an output would have to have a hundred million parts.
+// Larger scores could overflow when inference sums them up, in an output of a hundred million parts.
 inline constexpr double kLargestScore = 1e300;
-// Of larger logarithms of probabilities, rounding leaves nothing: the last digit of 1e12 is worth 1e-4.
+// Larger log-probabilities carry no information: the last digit of 1e12 is worth 1e-4.
 inline constexpr double kLargestLogit = 1e12;
 
 inline void check_scores(int64_t i, const double* theta, int64_t n, double largest = kLargestScore) {
   bool good = true;
-  for (int64_t k = 0; k < n; ++k) good &= std::abs(theta[k]) <= largest;  // NaN is not
+  for (int64_t k = 0; k < n; ++k) good &= std::abs(theta[k]) <= largest;  // false for NaN
   if (good) return;
   const std::string what = largest < kLargestScore ? "too large for probabilities" : "infinite or close to it";
   throw InputError("example " + std::to_string(i) + ": a score is " + what + "; scale the features, or lower C.");
 }
 
-// Calls visit(lanes, scratch) for all examples, whose scores must not be larger than `largest`.
+// Calls visit(lanes, scratch) for all examples. Their scores must not exceed `largest`.
 template <typename Visit>
 void for_lanes(const Problem& problem, const LockStep& together, int threads, const Poll& poll, double largest,
                const Visit& visit) {
@@ -137,8 +137,8 @@ void for_examples(const Problem& problem, int threads, const Poll& poll, const V
   for_blocks_of_examples(partition(problem), threads, poll, visit_block, [](int64_t, int) {}, [] {});
 }
 
-// Calls visit(first, last, worker, sum) for all blocks and adds what the visits put into `sum` to total, block by block
-// in order. total may be null: then so is sum.
+// Calls visit(first, last, worker, sum) for all blocks and adds each `sum` to total, in the order of the blocks. If
+// total is null, so is sum.
 template <typename Visit>
 void sum_over_blocks(const Partition& blocks, int64_t dim, int threads, const Poll& poll, const Visit& visit,
                      double* total) {
@@ -173,7 +173,7 @@ void sum_over_examples(const Problem& problem, int threads, const Poll& poll, co
 }
 
 // Turns the scores of a lane's own parts into those that inference ranks by: beta (theta + gamma delta), without beta
-// where it is infinite. Returns gamma c0.
+// if it is infinite. Returns gamma c0.
 inline double rank_own_parts(const Problem& problem, const LossFamily& family, int64_t own, Scratch& scratch,
                              Lane& lane) {
   double constant = 0;
@@ -188,8 +188,8 @@ inline double rank_own_parts(const Problem& problem, const LossFamily& family, i
   return constant;
 }
 
-// The losses of a block of examples in lock-step, where costs are sums over parts, and their gradient unless null. The
-// marginals of the shared parts are summed over the block, and reach the gradient at its end.
+// The losses of a block of examples in lock-step, for costs that are sums over parts, and their gradient unless null.
+// The marginals of the shared parts are summed over the block and added to the gradient at its end.
 inline void losses_in_lock_step(const Problem& problem, const LockStep& together, const LossFamily& family,
                                 int64_t first, int64_t last, Worker& worker, double* losses, double* gradient) {
   const std::vector<double>& shared_scores = together.shared_scores();
@@ -258,14 +258,14 @@ inline void losses_and_gradient(const Problem& problem, const double* w, const L
   sum_over_examples(problem, threads, poll, visit, gradient);
 }
 
-// Where a pass takes the scores of the parts from: A_i w, or the scores of all examples one after another.
+// The scores of the parts in a pass: A_i w, or given scores of all examples, stored consecutively.
 class Scores {
  public:
   Scores(const Problem& problem, const double* w) : problem_(problem), w_(w) {}
   Scores(const Problem& problem, const double* theta, std::vector<int64_t> begin)
       : problem_(problem), theta_(theta), begin_(std::move(begin)) {}
 
-  // beta times the scores of example i
+  // beta times the scores of example i.
   void of(int64_t i, double beta, double* scores) const {
     if (w_)
       problem_.score(i, w_, scores);
@@ -274,7 +274,7 @@ class Scores {
     for (int64_t k = 0; k < problem_.parts(i); ++k) scores[k] *= beta;
     if (w_) check_scores(i, scores, problem_.parts(i), kLargestLogit);  // for samples
   }
-  // What inference says of example i; the answer is left in the worker.
+  // Runs inference on example i; the answer is left in the worker.
   void infer(int64_t i, const Question& question, double* mu, Worker& worker) const {
     const Scratch::Frame frame(worker.scratch);
     if (w_) {
@@ -287,7 +287,7 @@ class Scores {
       problem_.infer_under(i, given(i), question, mu, worker.answer, worker.scratch);
     }
   }
-  // The same for several examples at once, if that is possible: given scores may differ from example to example.
+  // The same for several examples at once. Null for given scores, which may differ between examples.
   std::unique_ptr<const LockStep> lock_step(double beta) const {
     return w_ ? problem_.lock_step(w_, beta, 0) : nullptr;
   }
@@ -302,7 +302,6 @@ class Scores {
   std::vector<int64_t> begin_;
 };
 
-// The best output of every example.
 inline std::vector<Output> argmax_all(const Problem& problem, const Scores& scores, int threads, const Poll& poll) {
   std::vector<Output> outputs(static_cast<size_t>(problem.size()));
   const auto together = scores.lock_step(1.0);
@@ -320,7 +319,8 @@ inline std::vector<Output> argmax_all(const Problem& problem, const Scores& scor
   return outputs;
 }
 
-// Log partition and marginals of every example under beta times the scores; marginals one after another.
+// Log partition function and marginals of every example under beta times the scores. Marginals are stored
+// consecutively.
 inline void marginals_all(const Problem& problem, const Scores& scores, double beta, int threads, const Poll& poll,
                           const std::vector<int64_t>& begin, double* log_z, double* mu) {
   Question question;
@@ -329,12 +329,11 @@ inline void marginals_all(const Problem& problem, const Scores& scores, double b
   for_examples(problem, threads, poll, [&](int64_t i, int, Worker& worker) {
     scores.infer(i, question, mu + begin[i], worker);
     if (worker.answer.has_mixture)
-      throw InputError("this problem knows the expected features of its outputs, and no marginals of parts.");
+      throw InputError("this problem returns expected features, but no marginals of parts.");
     log_z[i] = worker.answer.value;
   });
 }
 
-// The k best outputs of every example, best first.
 inline std::vector<std::vector<ScoredOutput>> kbest_all(const Problem& problem, const Scores& scores, int64_t k,
                                                         int threads, const Poll& poll) {
   std::vector<std::vector<ScoredOutput>> outputs(static_cast<size_t>(problem.size()));
@@ -357,14 +356,14 @@ inline std::vector<std::vector<ScoredOutput>> kbest_all(const Problem& problem, 
   return outputs;
 }
 
-// n outputs of every example, drawn in proportion to exp(beta score). The draws of an example depend on the seed and on
-// its number alone.
+// Draws n outputs of every example in proportion to exp(beta score). The draws of an example depend only on the seed
+// and its index.
 inline std::vector<std::vector<Output>> sample_all(const Problem& problem, const Scores& scores, double beta, int64_t n,
                                                    uint64_t seed, int threads, const Poll& poll) {
   std::vector<std::vector<Output>> outputs(static_cast<size_t>(problem.size()));
   const auto together = scores.lock_step(beta);
   if (together && together->sample_is_faster()) {
-    const double largest = kLargestLogit / std::max(beta, 1.0);  // of the scores before they are multiplied by beta
+    const double largest = kLargestLogit / std::max(beta, 1.0);  // limit of the scores before multiplication by beta
     for_lanes(problem, *together, threads, poll, largest, [&](std::vector<Lane>& lanes, Scratch& scratch) {
       std::vector<Random> randoms;
       for (Lane& lane : lanes) {

@@ -1,11 +1,11 @@
 // The constraints of the n-slack cutting plane (003, Algorithm 1), and their multipliers, block by block.
 //
-// Block i holds the constraints S_i found so far, with multipliers b_y >= 0 of H(y) <= xi_i (rescaling.h); the paper's
+// Block i holds the constraints S_i found so far, with multipliers b_y >= 0 of H(y) <= xi_i (rescaling.h). The paper's
 // alpha is factor * b. With w = sum_i sum_y alpha_y A_i'(y_gold - y), the duals of Propositions 4 to 9 are
 //
 //   D = sum_y linear_y b_y - 1/2 |w|^2 - sum_i (sum_y b_y)^2 / (2 C_i)     the last term with quadratic slack only,
 //
-// with sum_y b_y <= C_i for linear slack, and P - D is a sum over the examples of what `gap` below says.
+// with sum_y b_y <= C_i for linear slack. P - D is the sum of `gap` below over the examples.
 #pragma once
 
 #include <algorithm>
@@ -20,14 +20,14 @@
 namespace margrave {
 
 struct Cut {
-  Output y;  // parts in order
+  Output y;  // sorted parts
   double cost;
   double linear;
   double factor;
   double multiplier;
   int64_t idle;           // rounds without mass
-  double value = 0;       // H at the last look
-  int64_t variable = -1;  // its number among those that are optimized together (joint_cuts.h)
+  double value = 0;       // H when last evaluated
+  int64_t variable = -1;  // index among the jointly optimized ones (joint_cuts.h)
 };
 
 struct CutBlock {
@@ -50,13 +50,13 @@ struct CutBlock {
   }
 };
 
-// How many numbers the Gram matrices of all blocks may keep. A block's that does not fit goes after its visit, and its
-// rows are computed again at the next.
+// The memory limit of all Gram matrices, in doubles. A matrix that does not fit is freed after the visit and computed
+// again at the next.
 struct GramMemory {
   int64_t most;
   int64_t used = 0;
 
-  // What `visit` does to the block's Gram matrix is accounted for.
+  // Accounts for the change of the block's Gram matrix by `visit`.
   template <typename Visit>
   auto around(CutBlock& block, const Visit& visit) {
     struct Account {
@@ -78,11 +78,11 @@ struct GramMemory {
   static int64_t size(const CutBlock& block) { return static_cast<int64_t>(block.gram.values().size()); }
 };
 
-// What a pass works on.
+// The data of a pass.
 struct Cutting {
   const Problem& problem;
   Rescaling rule;
-  const LossFamily& family;  // of which it takes C and the sample weights
+  const LossFamily& family;  // for C and the sample weights
   double* w;
   std::vector<CutBlock>& blocks;
   GramMemory& memory;
@@ -92,7 +92,7 @@ struct Cutting {
   double cap(int64_t i) const { return rule.slack == 1 ? weight(i) : kInfinity; }
   double q(int64_t i) const { return rule.slack == 2 ? 1 / weight(i) : 0.0; }
 
-  // The share of P - D that an example has at slack xi. With a hard margin there is none: what its slopes leave.
+  // The share of an example in P - D at slack xi. A hard margin has no such share; returns the residual of its slopes.
   double gap(int64_t i, const CutBlock& block, double xi) const {
     double of_cuts = 0;
     for (const Cut& cut : block.cuts) of_cuts += cut.multiplier * cut.value;
@@ -104,21 +104,21 @@ struct Cutting {
       if (cut.multiplier > 0) left = std::max(left, std::fabs(cut.value));
     return left;
   }
-  // What the slopes of a block may leave for this gap.
+  // The tolerance of a block's slopes for this gap.
   double slopes(int64_t i, const CutBlock& block, double gap) const {
     return rule.slack == 0 ? gap : gap / std::max(weight(i), block.mass());
   }
 };
 
 struct CuttingSettings {
-  double epsilon;  // a constraint must be violated by more than this beyond the slack to enter S
-  int64_t rounds;  // after which a constraint without mass leaves S
+  double epsilon;  // minimum violation beyond the slack to enter S
+  int64_t rounds;  // after this many without mass, a constraint leaves S
 };
 
 namespace cutting {
 
-inline constexpr double kShare = 1e-2;      // of what slopes leave, a block is solved to
-inline constexpr double kRounding = 1e-13;  // of the sizes at hand
+inline constexpr double kShare = 1e-2;      // of the residual of its slopes, to which a block is solved
+inline constexpr double kRounding = 1e-13;  // relative
 
 inline void evaluate_cuts(const Cutting& task, int64_t i, const double* theta, CutBlock& block, Worker& worker) {
   task.problem.gold(i, 0, worker.gold);
@@ -126,8 +126,8 @@ inline void evaluate_cuts(const Cutting& task, int64_t i, const double* theta, C
   for (Cut& cut : block.cuts) cut.value = cut.linear - cut.factor * (gold_score - score_of(theta, cut.y));
 }
 
-// The rows of the Gram matrix that are not known yet. Inner products of a constraint with those before it are their
-// scores under its own features, A_i A_i'(y_gold - y).
+// Computes the missing rows of the Gram matrix. Inner products of a constraint with those before it are their scores
+// under its features, A_i A_i'(y_gold - y).
 inline void complete_gram(const Cutting& task, int64_t i, CutBlock& block, Worker& worker) {
   const size_t known = block.gram.rows(), n = block.cuts.size();
   if (known == n) return;
@@ -148,7 +148,7 @@ inline void complete_gram(const Cutting& task, int64_t i, CutBlock& block, Worke
   }
 }
 
-// Gives every constraint of a block the multiplier next(its place), and takes w along. The worker has the gold output.
+// Sets the multiplier of every constraint of a block to next(its index), and updates w. The worker has the gold output.
 template <typename Next>
 void set_multipliers(const Cutting& task, int64_t i, CutBlock& block, const Next& next, Worker& worker) {
   double* d = worker.direction.data();
@@ -171,7 +171,7 @@ void set_multipliers(const Cutting& task, int64_t i, CutBlock& block, const Next
   for (size_t a = 0; a < block.cuts.size(); ++a) block.cuts[a].multiplier = next(a);
 }
 
-// Optimizes the multipliers of one block with the others fixed, and takes w along.
+// Optimizes the multipliers of one block with the others fixed, and updates w.
 inline void solve_within(const Cutting& task, int64_t i, CutBlock& block, double tol, Worker& worker) {
   complete_gram(task, i, block, worker);
   const size_t n = block.cuts.size();
@@ -188,13 +188,13 @@ inline void solve_within(const Cutting& task, int64_t i, CutBlock& block, double
   set_multipliers(task, i, block, [&](size_t a) { return b[a]; }, worker);
 }
 
-// The same for a block with this gap, within the memory for Gram matrices.
+// The same for a block with this gap, within the memory limit of Gram matrices.
 inline void solve(const Cutting& task, int64_t i, CutBlock& block, double gap, Worker& worker) {
   const double tol = kShare * task.slopes(i, block, gap);
   task.memory.around(block, [&] { solve_within(task, i, block, tol, worker); });
 }
 
-// Removes constraints that have had no multiplier for more than so many rounds; calls gone(cut) before.
+// Removes constraints without a multiplier for more than `rounds` rounds; calls gone(cut) before.
 template <typename Gone>
 void forget(CutBlock& block, int64_t rounds, const Gone& gone) {
   for (size_t a = block.cuts.size(); a-- > 0;) {
@@ -208,7 +208,7 @@ void forget(CutBlock& block, int64_t rounds, const Gone& gone) {
 
 }  // namespace cutting
 
-// A visit without inference; the gap among the constraints that are known. One of no more than `enough` is left alone.
+// A visit without inference. Returns the gap among the known constraints. A gap of at most `enough` is accepted.
 inline double refine(const Cutting& task, int64_t i, double enough, Worker& worker) {
   CutBlock& block = task.block(i);
   worker.make_room(task.problem.parts(i));
@@ -221,15 +221,15 @@ inline double refine(const Cutting& task, int64_t i, double enough, Worker& work
 }
 
 struct Swept {
-  double left;     // of the gaps
+  double left;     // sum of the gaps
   int64_t visits;  // to blocks
 };
 
-// Optimizes over all of S, block by block, until their gaps sum to less than `goal` (with a hard margin: until none is
-// above it), or `most` rounds are over. Three rounds of four leave blocks with small gaps alone.
+// Optimizes over all of S, block by block, until the gaps sum to less than `goal` (with a hard margin: until none
+// exceeds it), or after `most` rounds. Three rounds of four skip blocks with small gaps.
 inline Swept sweep(const Cutting& task, double goal, int64_t most, const Poll& poll, Worker& worker) {
-  constexpr int64_t kWhole = 4;    // one round in so many
-  constexpr int64_t kStuck = 300;  // whole rounds without a gain: numbers get no better
+  constexpr int64_t kWhole = 4;    // one round in this many visits all blocks
+  constexpr int64_t kStuck = 300;  // whole rounds without a gain: limit of precision
   const auto n = static_cast<size_t>(task.problem.size());
   const bool hard = task.rule.slack == 0;
   const double enough = hard ? 0.0 : 0.5 * goal / static_cast<double>(n);

@@ -7,13 +7,13 @@
 namespace margrave {
 namespace {
 
-// `cost` is the name of a cost, or a function of an example's number and an output's parts.
+// `cost` is the name of a cost, or a function of an example's index and an output's parts.
 Rescaling rescaling_named(const std::string& rescale, int slack, const nb::object& cost) {
   if (rescale != "margin" && rescale != "slack") throw InputError("rescale must be 'margin' or 'slack'.");
   if (slack < 0 || slack > 2) throw InputError("slack must be 0, 1 or 2.");
   const bool of_slack = rescale == "slack";
   if (PyCallable_Check(cost.ptr())) {
-    const nb::handle function = cost;  // which outlives the call
+    const nb::handle function = cost;  // outlives the call
     return {of_slack, slack, CostKind::kFunction, [function](int64_t i, const Output& y) {
               const nb::gil_scoped_acquire gil;
               const nb::object result = function(i, to_numpy(Output(y)));
@@ -43,7 +43,7 @@ struct JointSolution {
   JointQP::Outcome outcome{false, 0, 0};
 };
 
-// Solves a program whose variables have these blocks, from `alpha`; q and cap are those of the blocks.
+// Solves a program from `alpha`. `block` maps variables to blocks; q and cap are per block.
 JointSolution solve_jointly(const In<double>& h, const In<double>& gram, const In<int64_t>& block,
                             const std::vector<double>& q, const std::vector<double>& cap, const In<double>& alpha,
                             double tol) {
@@ -69,13 +69,12 @@ JointSolution solve_jointly(const In<double>& h, const In<double>& gram, const I
   return found;
 }
 
-// The constraints of all examples.
 struct Cuts {
   OfProblem owner;
   std::vector<CutBlock> blocks;
   GramMemory memory{kMemory};
 
-  static constexpr int64_t kMemory = 125'000'000;  // numbers: 1 GB
+  static constexpr int64_t kMemory = 125'000'000;  // doubles: 1 GB
 
   int64_t size() const {
     int64_t n = 0;
@@ -165,10 +164,9 @@ static void bind_cuts(nb::module_& m) {
           },
           "problem"_a, "w"_a.noconvert(), "family"_a, "rescale"_a, "slack"_a, "cost"_a, "order"_a, "epsilon"_a,
           "rounds"_a, "variant_a"_a, "goal"_a,
-          "One pass of Algorithm 1: constraints added, gap seen, what inference may have missed of it, the number of "
+          "One pass of Algorithm 1: constraints added, gap, how much of it inference may have missed, the number of "
           "searches and of those proved exact, the worst example, its violation, and for variant (a) examples, gains "
-          "of D and violations, and the "
-          "steps of the optimizations over S.")
+          "of D and violations, and the steps of the optimizations over S.")
       .def(
           "optimize",
           [](Cuts& cuts, const Problem& p, InOut<double>& w, const LossFamily& family, const std::string& rescale,
@@ -180,7 +178,7 @@ static void bind_cuts(nb::module_& m) {
             return optimize(task, goal, rounds, check_signals, worker);
           },
           "problem"_a, "w"_a.noconvert(), "family"_a, "rescale"_a, "slack"_a, "cost"_a, "goal"_a, "rounds"_a,
-          "Optimizes over all constraints without inference until their gap is below `goal`; the gap.")
+          "Optimizes over all constraints without inference until their gap is below `goal`. Returns the gap.")
       .def(
           "dual",
           [](Cuts& cuts, const Problem& p, InOut<double>& w, const LossFamily& family, const std::string& rescale,
@@ -194,7 +192,7 @@ static void bind_cuts(nb::module_& m) {
           "weights",
           [](Cuts& cuts, const Problem& p) {
             std::vector<double> w(static_cast<size_t>(p.dim()));
-            const LossFamily family{kInfinity, 1.0};  // which the multipliers already have in them
+            const LossFamily family{kInfinity, 1.0};  // the multipliers already include C and the sample weights
             cutting_weights(cuts.on(p, {false, 1, CostKind::kParts}, family, w.data()), w.data());
             return to_numpy(std::move(w));
           },
@@ -218,8 +216,8 @@ static void bind(nb::module_& m) {
         return std::make_tuple(found.value, found.cost, to_numpy(std::move(found.y)), found.exact, found.bound);
       },
       "problem"_a, "w"_a, "i"_a, "rescale"_a, "slack"_a, "cost"_a,
-      "The output that violates its constraint most: H, cost, parts, whether no other violates it more, and what none "
-      "exceeds.");
+      "The output with the most violated constraint: H, cost, parts, whether the search was exact, and an upper bound "
+      "on all H.");
   m.def(
       "svm_slacks",
       [](const Problem& p, const In<double>& w, const std::string& rescale, int slack, const nb::object& cost,
@@ -235,7 +233,7 @@ static void bind(nb::module_& m) {
         return std::make_pair(to_numpy(std::move(xi)), to_numpy(std::move(bound)));
       },
       "problem"_a, "w"_a, "rescale"_a, "slack"_a, "cost"_a, "threads"_a,
-      "The slack of every example at w, and what it cannot exceed where inference is not exact.");
+      "The slack of every example at w, and an upper bound on it if inference is not exact.");
   m.def(
       "block_qp",
       [](const In<double>& h, const In<double>& gram, double q, double cap, const In<double>& alpha, double tol) {
@@ -258,8 +256,8 @@ static void bind(nb::module_& m) {
         return std::make_pair(to_numpy(std::move(a)), left);
       },
       "h"_a, "gram"_a, "q"_a, "cap"_a, "alpha"_a, "tol"_a,
-      "Maximizes h'a - 1/2 a'Ga - q/2 (sum a)^2 over a >= 0, sum a <= cap, from alpha: a, and what its slopes leave to "
-      "gain per unit of mass.");
+      "Maximizes h'a - 1/2 a'Ga - q/2 (sum a)^2 over a >= 0, sum a <= cap, from alpha: a, and the remaining gain per "
+      "unit of mass.");
   m.def(
       "joint_qp",
       [](const In<double>& h, const In<double>& gram, const In<int64_t>& block, const In<double>& q,
@@ -284,13 +282,12 @@ static void bind(nb::module_& m) {
         return std::make_tuple(to_numpy(std::move(found.a)), found.outcome.solved, found.outcome.steps);
       },
       "h"_a, "gram"_a, "block"_a, "q"_a, "cap"_a, "alpha"_a, "tol"_a,
-      "The same as block_qp over several blocks with one Gram matrix: a, whether its slopes leave no more than tol, "
-      "and "
-      "how many steps it took.");
+      "The same as block_qp over several blocks with one Gram matrix: a, whether the remaining gain per unit of mass "
+      "is at most tol, and the number of steps.");
   bind_cuts(m);
-  nb::class_<OutputCache>(m, "OutputCache", "The outputs that were found last, for each example.")
+  nb::class_<OutputCache>(m, "OutputCache", "The most recent outputs of each example.")
       .def(nb::new_([](const Problem& p, int64_t most) {
-             if (most < 0) throw InputError("a cache keeps at least no output.");
+             if (most < 0) throw InputError("the size of a cache must not be negative.");
              return new OutputCache(p, most);
            }),
            "problem"_a, "most"_a)
@@ -308,7 +305,7 @@ static void bind(nb::module_& m) {
             }
             return std::move(outputs).with(std::move(cost));
           },
-          "Where the outputs of each example and the parts of each begin, the parts, and the costs; the last first.")
+          "Where the outputs of each example and the parts of each begin, the parts, and the costs; most recent first.")
       .def(
           "fill",
           [](OutputCache& cache, const Problem& p, const In<int64_t>& begin, const In<int64_t>& part_begin,
@@ -320,7 +317,7 @@ static void bind(nb::module_& m) {
               cache.restore(i, {std::move(y), cost.data()[k]});
             });
           },
-          "problem"_a, "begin"_a, "part_begin"_a, "parts"_a, "cost"_a, "Takes over what `arrays` gave.");
+          "problem"_a, "begin"_a, "part_begin"_a, "parts"_a, "cost"_a, "Restores the result of `arrays`.");
   m.def(
       "one_cut",
       [](const Problem& p, const In<double>& w, const LossFamily& family, const std::string& rescale,
@@ -340,8 +337,8 @@ static void bind(nb::module_& m) {
                                to_numpy(std::move(cut.factor)), cut.missed);
       },
       "problem"_a, "w"_a, "family"_a, "rescale"_a, "cost"_a, "cache"_a, "cached"_a, "threads"_a,
-      "The most violated joint constraint at w: linear part, direction, violations of all examples, where the parts of "
-      "their outputs begin, the parts, their factors, and what inexact inference may have missed.");
+      "The most violated joint constraint at w: linear term, direction, violations of all examples, where the parts of "
+      "their outputs begin, the parts, their factors, and how much inexact inference may have missed.");
 }
 
 static const Registration registration(bind);

@@ -19,17 +19,17 @@ struct Gain {
 
 struct CuttingPass {
   int64_t added = 0;
-  double gap = 0;                    // as the visits saw it; with a hard margin the largest violation
-  double missed = 0;                 // what inexact inference may have left out of it
-  int64_t searches = 0, proved = 0;  // for the most violated output, and how many are proved to have found it
+  double gap = 0;                    // as of the visits; with a hard margin the largest violation
+  double missed = 0;                 // upper bound on what inexact inference may have missed
+  int64_t searches = 0, proved = 0;  // searches for the most violated output, and those with proof
   int64_t worst = -1;                // the example with the largest violation
   double violation = 0;
-  std::vector<Gain> gains;  // of variant (a)
-  int64_t steps = 0;        // of variant (a): in the optimizations over S
+  std::vector<Gain> gains;  // variant (a) only
+  int64_t steps = 0;        // variant (a) only: in the optimizations over S
 };
 
 // One pass of Algorithm 1 over `order`. Variant (a) optimizes over all of S after every constraint, to `goal`; variant
-// (b) over S_i alone.
+// (b) only over S_i.
 inline CuttingPass cutting_pass(const Cutting& task, const CuttingSettings& settings, bool variant_a, double goal,
                                 const std::vector<int64_t>& order, const Poll& poll) {
   CuttingPass pass;
@@ -69,7 +69,7 @@ inline CuttingPass cutting_pass(const Cutting& task, const CuttingSettings& sett
       ++pass.added;
     }
     if (variant_a && add) {
-      // The features are asked for now, so that a problem that forgets unused outputs keeps this one.
+      // Request the features now: a problem that drops unused outputs then keeps this one.
       task.memory.around(block, [&] { cutting::complete_gram(task, i, block, worker); });
       const double before = cutting_dual(task);
       over_all.optimize(goal, poll, worker);
@@ -85,7 +85,7 @@ inline CuttingPass cutting_pass(const Cutting& task, const CuttingSettings& sett
   return pass;
 }
 
-// w(alpha), anew.
+// Recomputes w(alpha).
 inline void cutting_weights(const Cutting& task, double* w) {
   Worker worker;
   for (int64_t i = 0; i < task.problem.size(); ++i) {
@@ -118,7 +118,7 @@ struct OneCut {
   double missed = 0;
 };
 
-// The outputs that were found last, for each example.
+// The most recent outputs of each example.
 class OutputCache {
  public:
   struct Entry {
@@ -143,7 +143,7 @@ class OutputCache {
     if (own.size() == most_) own.pop_back();
     own.insert(own.begin(), {found.y, found.cost});
   }
-  // An output that was found before those which are kept.
+  // Adds an output that is older than those in the cache.
   void restore(int64_t i, Entry entry) {
     std::vector<Entry>& own = entries_[i];
     if (own.size() < most_) own.push_back(std::move(entry));
@@ -157,8 +157,8 @@ class OutputCache {
   std::vector<std::vector<Entry>> entries_;
 };
 
-// The most violated constraint at w, by inference or, with `cached`, among the outputs that are known. Inference adds
-// what it finds to the cache. The same bits with any number of threads.
+// The most violated constraint at w, by inference or, if `cached`, among the known outputs. Inference adds its outputs
+// to the cache. The result does not depend on the number of threads.
 inline OneCut one_cut(const Problem& problem, const Rescaling& rule, const double* w, const LossFamily& family,
                       OutputCache& cache, bool cached, int threads, const Poll& poll) {
   family.check(problem);
@@ -208,7 +208,7 @@ inline OneCut one_cut(const Problem& problem, const Rescaling& rule, const doubl
   return cut;
 }
 
-// xi_i of all examples at w; with `bounds`, what they cannot exceed where inference is not exact.
+// xi_i of all examples at w. `bound`: upper bounds on them if inference is not exact.
 inline void svm_slacks(const Problem& problem, const Rescaling& rule, const double* w, int threads, const Poll& poll,
                        double* slack, double* bound) {
   const ViolationSearch search(problem, rule);

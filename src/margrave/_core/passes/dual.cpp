@@ -1,4 +1,4 @@
-// Python bindings of what the dual learners have in common.
+// Python bindings common to the dual learners.
 #include "passes/dual.h"
 
 #include <utility>
@@ -9,7 +9,7 @@
 namespace margrave {
 
 static void bind(nb::module_& m) {
-  nb::class_<Sharing>(m, "Sharing", "How often several threads exchange which weights.")
+  nb::class_<Sharing>(m, "Sharing", "How often threads exchange which weights.")
       .def(
           "__init__",
           [](Sharing* self, const Problem& problem, int threads) {
@@ -19,7 +19,7 @@ static void bind(nb::module_& m) {
           },
           "problem"_a, "threads"_a);
   nb::class_<StoredParts>(m, "StoredParts",
-                          "The parts that have a weight: all that a learner stores whose numbers are 0 elsewhere.")
+                          "The parts that have a weight. A learner stores only these if its values are 0 elsewhere.")
       .def(
           "__init__",
           [](StoredParts* self, const Problem& problem, const LossFamily& family, int threads) {

@@ -174,7 +174,7 @@ void ascend(Ascent ascent, const std::vector<int64_t>& order, int threads, const
   ascent.sharing->adapt_caution(gains.seen, gained);
 }
 
-// EG walks through distributions over parts, so the cost must decompose over parts.
+// For learners that maintain distributions over parts, so the cost must decompose over parts.
 inline void check_cost_of_parts(const Problem& problem, const LossFamily& family) {
   family.check(problem);
   if (family.beyond_parts(problem))
@@ -202,7 +202,7 @@ inline bool may_try(double whole, double longest) {
   return whole <= kLonger * longest;
 }
 
-// A share of what rounding leaves of a loss: a gap below it is none.
+// Rounding error of a loss: a smaller gap counts as zero.
 inline double rounding_of(double loss, double gap) { return 1e-15 * (std::fabs(loss) + std::fabs(loss - gap) + 1); }
 
 // |A_i'd|^2 without a trial.

@@ -36,8 +36,8 @@ void bind_eg_pass(nb::module_& m) {
       "problem"_a, "w"_a.noconvert(), "family"_a, "order"_a, "threads"_a, "sharing"_a.none(), "stored"_a.none(),
       "t"_a.noconvert(), "mu"_a.noconvert(), "rate"_a.noconvert(), "entropy"_a.noconvert(), "cost"_a.noconvert(),
       "gap"_a.noconvert(), "growth"_a, "cap"_a, "halving"_a, "at_gold"_a,
-      "One pass of online exponentiated gradient over `order`; the number of trials. at_gold: all mass is on the gold "
-      "outputs, and t has the natural parameters that the first step goes from.");
+      "One pass of online exponentiated gradient over `order`. Returns the number of trials. at_gold: all mass is on "
+      "the gold outputs, and t contains the natural parameters from which the first step starts.");
 }
 
 template <typename Real>
@@ -115,7 +115,8 @@ void bind_batch_step(nb::module_& m) {
       },
       "problem"_a, "family"_a, "threads"_a, "stored"_a.none(), "w"_a, "t"_a.noconvert(), "next"_a.noconvert(), "rate"_a,
       "entropy"_a.noconvert(), "cost"_a.noconvert(),
-      "One step of batch EG from t to `next`, which may be t itself, at the weights w of t; the weights of `next`.");
+      "One step of batch EG from t to `next`, which may be t itself, at the weights w of t. Returns the weights of "
+      "`next`.");
 }
 
 }  // namespace
@@ -138,7 +139,7 @@ static void bind(nb::module_& m) {
   bind_begin_at_gold<float>(m);
   m.def(
       "part_offsets", [](const Problem& p) { return to_numpy(part_offsets(p)); }, "problem"_a,
-      "Where the parts of each example begin, of all examples one after another.");
+      "Where the parts of each example begin, concatenated over all examples.");
   m.def(
       "gold_parts",
       [](const Problem& p) {

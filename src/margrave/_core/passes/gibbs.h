@@ -26,7 +26,7 @@ struct GibbsUpdate {
   }
 };
 
-// The distribution of one example; natural parameters and marginals of the stored parts alone, for t is 0 elsewhere.
+// The distribution of one example. Holds natural parameters and marginals of the stored parts only; t is 0 elsewhere.
 template <typename Real>
 struct GibbsBlock {
   StoredExample example;
@@ -35,10 +35,10 @@ struct GibbsBlock {
   double& rate;     // rho, or eta C at beta = inf
   double& entropy;  // H_i
   double& cost;     // c_i
-  double& gap;      // what the last visit saw of the example's gap; at beta = inf what it gained
+  double& gap;      // the example's gap at the last visit; at beta = inf the gain
 };
 
-// Where online EG keeps its distributions, all examples one after another; the caller owns the arrays.
+// The distributions of online EG, all examples stored consecutively. The caller owns the arrays.
 template <typename Real>
 struct GibbsState {
   Real* t;
@@ -55,15 +55,15 @@ struct GibbsState {
 };
 
 struct GibbsSettings {
-  double growth;  // the most that a rate grows from one visit to the next; 1: rates are fixed
-  double cap;     // the most that a natural parameter changes in one step
-  bool halving;   // every visit begins at the same rate and halves it until D gains (002, section 7)
+  double growth;  // maximum growth of a rate between visits; 1: rates are fixed
+  double cap;     // maximum change of a natural parameter in one step
+  bool halving;   // every visit starts with the same rate and halves it until D gains (002, section 7)
   bool first;     // the first pass, before which all mass is on the gold outputs
 };
 
 namespace gibbs {
 
-// t' into next; the largest change of a parameter.
+// Writes t' to next. Returns the largest change of a parameter.
 inline double propose(const double* t, const double* v, GibbsUpdate u, int64_t n, double* next) {
   return loops().propose(t, v, u.share, u.add, n, next);
 }
@@ -81,9 +81,9 @@ inline Comparison compare(const double* t, const double* v, const double* mu, co
   return loops().compare_single(t, v, mu, before, n, change);
 }
 
-// What a trial step says about rates: D gains `linear` less `bend`. In the neighborhood of the optimum the first is
-// C gap (2 rho - rho^2) at finite beta (the divergence from the loss's own distribution shrinks by (1 - rho)^2) and
-// proportional to the rate at beta = inf; the second is quadratic.
+// The outcome of a trial step: D gains `linear` minus `bend`. Near the optimum, `linear` is C gap (2 rho - rho^2) at
+// finite beta, since the divergence from the distribution of the loss shrinks by (1 - rho)^2. At beta = inf it is
+// proportional to the rate. `bend` is quadratic.
 struct Trial {
   bool smooth;  // beta is finite
   double rate;
@@ -98,16 +98,16 @@ struct Trial {
   }
 };
 
-// Over-relaxation takes off a tenth of the passes (CoNLL-2000).
+// Over-relaxation saves a tenth of the passes (CoNLL-2000).
 inline constexpr double kRelaxation = 1.2;
-inline constexpr double kSecond = 0.7;  // the rate of the second visit, as a share of the first rate, unless the
-inline constexpr double kFlat = 0.99;   // first visit puts the best rate above this
+inline constexpr double kSecond = 0.7;  // rate of the second visit relative to the first, unless the
+inline constexpr double kFlat = 0.99;   // first visit estimates a best rate above this
 inline constexpr int kTrials = 10;
 inline constexpr int kHalvings = 60;
-inline constexpr double kTooSmall = 1e-12;  // a relative gain from which nothing is learned about rates
+inline constexpr double kTooSmall = 1e-12;  // relative gain too small to learn anything about rates
 inline constexpr double kRounding = 4 * std::numeric_limits<double>::epsilon();
 
-// What storing marginals in single precision makes of <v, mu>: as many small errors, which partly cancel.
+// The error in <v, mu> from storing marginals in single precision: independent small errors, which partly cancel.
 inline double blur(const double*, const double*, int64_t) { return 0; }
 inline double blur(const float* mu, const double* v, int64_t n) {
   double squares = 0;
@@ -117,7 +117,7 @@ inline double blur(const float* mu, const double* v, int64_t n) {
 
 }  // namespace gibbs
 
-// All mass on the gold output, whose weights are 0, and the natural parameters from which the first step goes.
+// Puts all mass on the gold output, where w = 0, and sets the natural parameters from which the first step starts.
 template <typename Real>
 void begin_at_gold(const Problem& problem, const WeightedParts& stored, double start, int64_t i, Worker& worker,
                    Real* t, Real* mu) {
@@ -133,10 +133,10 @@ void begin_at_gold(const Problem& problem, const WeightedParts& stored, double s
 
 // One visit: moves t_i if D does not fall, else halves the rate and tries again. Returns the number of trials.
 //
-// Before its first visit an example has all its mass on the gold output, which no natural parameters express. If D
-// falls with every trial of that visit, because C is very large, the last of them is accepted all the same.
+// Before its first visit, an example has all mass on the gold output, which no natural parameters express. If C is very
+// large, D may fall with every trial of that visit. Then the last trial is accepted nevertheless.
 //
-// Parts that are not stored have no weight, no cost and t = 0: they contribute nothing to the sums below.
+// Parts that are not stored have no weight, no cost and t = 0. They contribute nothing to the sums below.
 template <typename Real>
 int eg_visit(const Ascent& ascent, const GibbsBlock<Real>& block, const GibbsSettings& settings, int64_t i,
              AscentWorker& worker) {
@@ -176,8 +176,8 @@ int eg_visit(const Ascent& ascent, const GibbsBlock<Real>& block, const GibbsSet
     const double cost_change = family.gamma > 0 ? -loops().dot(delta, d, n) : 0.0;
     const double smooth_change = smooth ? (entropy - block.entropy) / family.beta : 0.0;
     const double linear = C * (sums.v_moved + smooth_change);
-    // A gain cannot be told from what rounding makes of the numbers whose difference it is; a step that neither gains
-    // nor loses is taken all the same, for at beta = inf an output without mass comes back by such steps alone.
+    // A small gain cannot be distinguished from rounding error. A step that neither gains nor loses is accepted: at
+    // beta = inf, only such steps bring back an output without mass.
     const double sizes = smooth ? std::fabs(log_z) + std::fabs(sums.t_mu) : sum_of_v;
     const double noise = C * (gibbs::kRounding * (sizes + 1) + gibbs::blur(block.mu, v, n));
 
@@ -198,8 +198,8 @@ int eg_visit(const Ascent& ascent, const GibbsBlock<Real>& block, const GibbsSet
       block.gap = std::max(0.0, seen.gap() / C);
       if (adaptive && settings.first && (trial > 1 || (smooth && seen.best_rate() < gibbs::kFlat))) {
         // The gain over the gold output says little about steps between Gibbs distributions. Rates as small as that of
-        // a late trial might gain so little that they would never grow again, and unless C is so small that there is
-        // next to no curvature, half of the second visits would reject a larger rate.
+        // a late trial might gain too little to ever grow again. And half of the second visits would reject a larger
+        // rate, unless C is so small that there is almost no curvature.
         block.rate *= trial > 1 ? 0.5 : gibbs::kSecond;
       } else if (adaptive && !lost) {
         const double best = std::clamp(gibbs::kRelaxation * seen.best_rate(), 0.5 * rate, settings.growth * rate);
@@ -210,7 +210,7 @@ int eg_visit(const Ascent& ascent, const GibbsBlock<Real>& block, const GibbsSet
       return trial;
     }
     if (last || (lost && !settings.first)) {
-      if (adaptive && !lost) block.rate *= 0.5;  // the next visit tries again, not much below
+      if (adaptive && !lost) block.rate *= 0.5;  // the next visit tries again at a slightly smaller rate
       return trial;
     }
     rate = adaptive ? std::min(0.5 * rate, std::max(seen.best_rate(), 0.1 * rate)) : 0.5 * rate;
@@ -229,20 +229,20 @@ int64_t eg_pass(const Ascent& ascent, const GibbsState<Real>& state, const Store
   return trials;
 }
 
-// Where the natural parameters of a batch come from.
+// The source of the natural parameters of a batch.
 template <typename Real>
 struct GibbsSource {
   const Real* t = nullptr;    // stored, or
   const double* z = nullptr;  // t = A z + s delta (000, section 3: the primal form)
   double s = 0;
-  // a step of stored parameters: t <- share t + add (A w + gamma delta), written to next, which may be t itself
+  // A step of stored parameters: t <- share t + add (A w + gamma delta), written to next, which may be t itself.
   const double* w = nullptr;
   GibbsUpdate update{1, 0};
   Real* next = nullptr;
 };
 
 // Expectations under the Gibbs distributions of all examples: entropies, costs, marginals of the stored parts (unless
-// null), and w += sum_i C_i A_i'(y_i - mu_i). The same bits with any number of threads.
+// null), and w += sum_i C_i A_i'(y_i - mu_i). The result does not depend on the number of threads.
 template <typename Real>
 void gibbs_expectations(const Problem& problem, const LossFamily& family, const StoredParts& stored,
                         const GibbsSource<Real>& source, int threads, const Poll& poll, double* entropy, double* cost,
@@ -285,8 +285,8 @@ void gibbs_expectations(const Problem& problem, const LossFamily& family, const 
   sum_over_examples(problem, threads, poll, visit, w);
 }
 
-// The natural parameters of the maximum-entropy distributions with these expected parts, all examples one after
-// another; 0 for parts that are forbidden.
+// The natural parameters of the maximum-entropy distributions with these expected parts, stored consecutively; 0 for
+// forbidden parts.
 inline void natural_parameters(const Problem& problem, const double* mu, int threads, const Poll& poll, double* t) {
   const std::vector<int64_t> begin = part_offsets(problem);
   for_examples(problem, threads, poll, [&](int64_t i, int, Worker& worker) {

@@ -1,4 +1,4 @@
-// Inner products of the outputs that an example's block of dual variables remembers.
+// Inner products of the outputs in an example's block of dual variables.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace margrave {
 
-// A symmetric matrix, row by row, that grows and shrinks with what it is about.
+// A symmetric matrix, row by row, that grows and shrinks with the block.
 class GramMatrix {
  public:
   GramMatrix() = default;
@@ -19,7 +19,7 @@ class GramMatrix {
   double at(size_t a, size_t b) const { return values_[a * rows_ + b]; }
   void set(size_t a, size_t b, double value) { values_[a * rows_ + b] = values_[b * rows_ + a] = value; }
 
-  // To more rows; what is new is 0.
+  // Grows to more rows; new entries are 0.
   void grow(size_t rows) {
     std::vector<double> wider(rows * rows);
     for (size_t a = 0; a < rows_; ++a)

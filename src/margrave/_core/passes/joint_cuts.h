@@ -1,7 +1,7 @@
 // Optimization over all constraints together (003, Algorithm 1, step 10, variant (a)).
 //
-// Constraints that have a multiplier, and those that are violated beyond their slack, are variables of one quadratic
-// program (solvers/joint_qp.h). It is solved exactly, w follows, and all constraints are evaluated at the new w.
+// The variables of one quadratic program (solvers/joint_qp.h) are the constraints that have a multiplier or are
+// violated beyond their slack. It is solved exactly, w is updated, and all constraints are evaluated at the new w.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace margrave {
 
-// Sparse vectors by number, listed by feature, so that an inner product costs as much as two vectors have in common.
+// Sparse vectors by number, indexed by feature. An inner product then costs only the entries that two vectors share.
 class InvertedRows {
  public:
   explicit InvertedRows(int64_t dim) : list_(static_cast<size_t>(dim), -1) {}
@@ -58,7 +58,7 @@ class InvertedRows {
   };
   size_t place(int64_t index) const { return static_cast<size_t>(list_[index]); }
 
-  std::vector<int32_t> list_;  // of each feature; -1 if no vector has had it
+  std::vector<int32_t> list_;  // by feature; -1 if no vector has had it
   std::vector<std::vector<Entry>> lists_;
   std::vector<Row> rows_;
   int64_t entries_ = 0;
@@ -67,7 +67,7 @@ class InvertedRows {
 // The quadratic program over all constraints, during a pass.
 class JointCuts {
  public:
-  static constexpr int64_t kMost = 3000;           // variables: their Gram matrix and its factor are kept
+  static constexpr int64_t kMost = 3000;           // variables: their Gram matrix and its factor are stored
   static constexpr int64_t kEntries = 20'000'000;  // of their feature vectors
 
   explicit JointCuts(const Cutting& task) : task_(task), tol_(task.blocks.size()) {
@@ -75,7 +75,7 @@ class JointCuts {
       for (Cut& cut : block.cuts) cut.variable = -1;
   }
 
-  // Whether there are not too many constraints with a multiplier for this.
+  // Whether there are few enough constraints with a multiplier.
   static bool suits(const Cutting& task) {
     int64_t n = 0;
     for (const CutBlock& block : task.blocks)
@@ -83,8 +83,8 @@ class JointCuts {
     return n <= kMost;
   }
 
-  // Optimizes, once at least, until the gaps sum to no more than `goal` (with a hard margin: until none is above it).
-  // Returns what is left, which is more if the numbers or the memory allow no more.
+  // Optimizes at least once, until the gaps sum to at most `goal` (with a hard margin: until none exceeds it). Returns
+  // the remaining gap. It is larger if precision or memory is exhausted.
   double optimize(double goal, const Poll& poll, Worker& worker) {
     if (!prepare(poll, worker)) return kInfinity;
     const double enough = task_.rule.slack == 0 ? 0.5 * goal : 0.5 * goal / static_cast<double>(blocks());
@@ -111,14 +111,14 @@ class JointCuts {
   int64_t steps() const { return steps_; }
 
  private:
-  static constexpr double kLeastShare = 1e-4;  // of the goal, to which slopes are brought down
+  static constexpr double kLeastShare = 1e-4;  // smallest share of the goal to which slopes are reduced
   static constexpr int64_t kIdle = 50;         // variables without mass that are always allowed
 
   size_t blocks() const { return task_.blocks.size(); }
   CutBlock& block(size_t i) const { return task_.blocks[i]; }
   bool visited(size_t i) const { return !block(i).cuts.empty() && task_.weight(static_cast<int64_t>(i)) > 0; }
 
-  // At the first call, the constraints with multipliers become variables.
+  // On the first call, constraints with multipliers become variables.
   bool prepare(const Poll& poll, Worker& worker) {
     if (qp_) return true;
     std::vector<double> q, cap;
@@ -162,7 +162,7 @@ class JointCuts {
     return cut.value - task_.q(static_cast<int64_t>(i)) * block(i).mass();
   }
 
-  // The most violated constraint of every block with a gap becomes a variable; whether there is a new one.
+  // The most violated constraint of every block with a gap becomes a variable. Returns whether there is a new one.
   bool enlist(double enough, Worker& worker) {
     bool any = false;
     for (size_t i = 0; i < blocks(); ++i) {
@@ -200,7 +200,7 @@ class JointCuts {
     qp_->set_products(cut.variable, products_.data());
   }
 
-  // The inner products of all variables with A_i' counts where weights are not Euclidean: as scores under it.
+  // The inner products of all variables with A_i' counts if weights are not Euclidean, computed as scores.
   void score_all(int64_t of, const double* counts, Worker& worker) {
     std::vector<double> v(static_cast<size_t>(task_.problem.dim()));
     task_.problem.scatter(of, counts, 1.0, v.data());
@@ -216,7 +216,7 @@ class JointCuts {
     }
   }
 
-  // Solves the program until no block's gap among the variables is above this.
+  // Solves the program until no block's gap among the variables exceeds `gap`.
   JointQP::Outcome solve(double gap) {
     for (size_t i = 0; i < blocks(); ++i)
       if (visited(i)) tol_[i] = task_.slopes(static_cast<int64_t>(i), block(i), gap);
@@ -225,7 +225,7 @@ class JointCuts {
     return outcome;
   }
 
-  // Takes multipliers and w along.
+  // Updates the multipliers and w.
   void commit(Worker& worker) {
     for (size_t i = 0; i < blocks(); ++i) {
       const auto example = static_cast<int64_t>(i);
@@ -259,16 +259,16 @@ class JointCuts {
   }
 
   const Cutting& task_;
-  std::unique_ptr<JointQP> qp_;  // made when it is needed
+  std::unique_ptr<JointQP> qp_;  // created on demand
   std::unique_ptr<InvertedRows> rows_;
-  std::vector<double> tol_;       // of the slopes in each block
+  std::vector<double> tol_;       // tolerance of the slopes in each block
   std::vector<double> slopes_;    // of the variables, by number
-  std::vector<double> products_;  // of the last one with all of them
-  double size_ = 0;               // of the largest terms in slopes
+  std::vector<double> products_;  // of the last variable with all others
+  double size_ = 0;               // size of the largest terms in slopes
   int64_t steps_ = 0;
 };
 
-// Optimizes over all of S after every constraint: together, and block by block once that does not work.
+// Optimizes over all of S after every constraint: jointly, or block by block once that fails.
 class OptimizerOverAll {
  public:
   explicit OptimizerOverAll(const Cutting& task) : task_(task), joint_(task), together_(JointCuts::suits(task)) {}
@@ -290,9 +290,9 @@ class OptimizerOverAll {
   int64_t visits_ = 0;
 };
 
-// Optimizes over all of S once: block by block, and together if that takes many rounds.
+// Optimizes over all of S once: block by block, or jointly if that takes many rounds.
 inline double optimize(const Cutting& task, double goal, int64_t rounds, const Poll& poll, Worker& worker) {
-  constexpr int64_t kFew = 33;  // rounds, of which the last looks at all blocks
+  constexpr int64_t kFew = 33;  // rounds; the last one visits all blocks
   double left = sweep(task, goal, std::min(rounds, kFew), poll, worker).left;
   if (left <= goal || rounds <= kFew) return left;
   if (JointCuts::suits(task)) left = JointCuts(task).optimize(goal, poll, worker);

@@ -15,7 +15,7 @@ namespace {
 Metric metric_of(const nb::object& metric) {
   if (metric.is_none()) return nullptr;
   if (!PyCallable_Check(metric.ptr())) throw InputError("metric must be a function of an example and two outputs.");
-  const nb::handle function = metric;  // which outlives the call
+  const nb::handle function = metric;  // outlives the call
   return [function](int64_t i, const Output& good, const Output& wrong) {
     const nb::gil_scoped_acquire gil;
     const nb::object result = function(i, to_numpy(Output(good)), to_numpy(Output(wrong)));
@@ -49,7 +49,7 @@ void check_master(const LPMaster& lp, int64_t columns, int64_t values) {
     if (!(lp.C[site] >= 0) || lp.C[site] == kInfinity) throw InputError("C must be finite and not negative.");
 }
 
-// Examples have one site or more, and a constraint occupies some of one example.
+// Examples have at least one site, and a constraint occupies sites of one example.
 void check_sites(const In<int64_t>& sites, const In<int32_t>& first, const In<int32_t>& last) {
   const auto n = static_cast<int64_t>(sites.size()) - 1;
   if (n < 0 || sites.data()[0] != 0 || sites.data()[n] > std::numeric_limits<int32_t>::max())
@@ -75,7 +75,7 @@ static void bind(nb::module_& m) {
       [](const Problem& p, const nb::object& metric, int threads) -> std::optional<Array<int32_t>> {
         expect_gold(p);
         if (!p.traits().zero_one_is_of_parts) return std::nullopt;
-        const LossFamily one{kInfinity, 1.0, true};  // margins play no part here
+        const LossFamily one{kInfinity, 1.0, true};  // margins are not used here
         const LPRule rule{one, true, metric_of(metric)};
         std::vector<int32_t> closest(static_cast<size_t>(part_offsets(p).back()));
         {
@@ -85,8 +85,7 @@ static void bind(nb::module_& m) {
         return to_numpy(std::move(closest));
       },
       "problem"_a, "metric"_a.none(), "threads"_a,
-      "The number of the good output closest to every output, one example after another; None where outputs cannot be "
-      "listed.");
+      "The index of the good output closest to every output, example by example; None if outputs cannot be listed.");
   m.def(
       "lp_round",
       [](const Problem& p, const In<double>& w, const LossFamily& family, bool closest_only,
@@ -124,11 +123,11 @@ static void bind(nb::module_& m) {
       },
       "problem"_a, "w"_a, "family"_a, "closest_only"_a, "closest"_a.none(), "metric"_a.none(), "sites"_a, "known"_a,
       "first"_a, "last"_a, "asked"_a, "epsilon"_a, "threads"_a,
-      "Slacks of all examples at w, and the most violated constraint of each that asks for more than `known`, "
-      "with a margin of gamma times the cost, or times 1 if that is the zero-one cost: examples, first "
-      "and last sites, margins, and rows (begin, column, value). Where an example has several sites, these are the "
-      "changes that the output consists of and that ask for more than the known constraints within their sites, which "
-      "are given by their sites and by what they ask for.");
+      "Slacks of all examples at w, and for each the most violated constraint that requires more than `known`, with a "
+      "margin of gamma times the cost, or of gamma for the zero-one cost: examples, first and last sites, margins, and "
+      "rows (begin, column, value). If an example has several sites, these are the changes of the output that require "
+      "more than the known constraints within their sites. Known constraints are given by their sites and the slack "
+      "that they require.");
   m.def(
       "lp_sites",
       [](const Problem& p, const LossFamily& family) {
@@ -136,8 +135,8 @@ static void bind(nb::module_& m) {
         return to_numpy(lp_sites(p, family));
       },
       "problem"_a, "family"_a,
-      "Where the sites of every example begin, and their number: one each, unless outputs are sets of changes that can "
-      "be made alone.");
+      "Where the sites of every example begin, and their number: one each, unless outputs are sets of independent "
+      "changes.");
   m.def(
       "lp_slacks",
       [](const In<int64_t>& sites, const In<int32_t>& first, const In<int32_t>& last, const In<double>& asked) {
@@ -153,7 +152,7 @@ static void bind(nb::module_& m) {
         return to_numpy(std::move(slack));
       },
       "sites"_a, "first"_a, "last"_a, "asked"_a,
-      "The smallest slacks of the sites such that those of every constraint add up to what it asks for.");
+      "The smallest slacks of the sites such that those of every constraint sum to at least what it requires.");
   m.def(
       "extragradient",
       [](const In<int64_t>& begin, const In<int32_t>& column, const In<double>& value, const In<int64_t>& sites,
@@ -186,7 +185,7 @@ static void bind(nb::module_& m) {
         ExtragradientResult result;
         {
           const nb::gil_scoped_release release;
-          // Algorithm 2 and its step as printed are of all features.
+          // Algorithm 2 and its step as printed use all features.
           std::optional<ScreenedMaster> screened;
           if (restarts && settings.step != StepRule::kFrobenius) screened.emplace(lp);
           Extragradient method(screened ? screened->program() : lp, settings, weight, check_signals);
@@ -207,9 +206,9 @@ static void bind(nb::module_& m) {
       "begin"_a, "column"_a, "value"_a, "sites"_a, "first"_a, "last"_a, "margin"_a, "C"_a, "free_sign"_a,
       "w"_a.noconvert(), "xi"_a.noconvert(), "lambda_"_a.noconvert(), "step"_a, "restarts"_a, "goal"_a, "change"_a,
       "balance"_a, "weight"_a, "most"_a, "threads"_a,
-      "Minimizes |w|_1 + C'xi subject to H w + M xi >= margin from (w, xi, lambda), which become the last "
-      "iterates: iterations, the best values of both programs, whether a tolerance was reached, the weight of dual "
-      "steps, and the w of the first.");
+      "Minimizes |w|_1 + C'xi subject to H w + M xi >= margin from (w, xi, lambda), which become the last iterates: "
+      "iterations, the best values of both programs, whether a tolerance was reached, the weight of dual steps, and "
+      "the w with the best primal value.");
 }
 
 static const Registration registration(bind);

@@ -1,15 +1,15 @@
 // The constraints of LP-Struct (004) and the search for the most violated ones (Algorithm 1, lines 4 to 11).
 //
-// With m(y, y') = <theta, y - y'>, a good output y and a wrong one y' say m(y, y') >= margin(y') - xi_i, where the
-// margin is 1, or the cost of y'. Program (8) has a constraint for every pair of them, (7) for every wrong output and
-// the good one closest to it; with one good output both are (6).
+// With m(y, y') = <theta, y - y'>, a good output y and a wrong one y' give the constraint m(y, y') >= margin(y') -
+// xi_i, where the margin is 1 or the cost of y'. Program (8) has a constraint for every such pair. Program (7) has one
+// for every wrong output and the good one closest to it. With one good output, both are (6).
 //
-// If the margin is the cost and an output is a set of changes of the good one, each of which can be made alone
-// (protocol/problem.h), it asks for the sum of what its changes ask for. The slack of the example is then the largest
-// sum over changes without a common site, which is also the smallest sum of slacks of the sites such that those of
-// every change add up to what it asks for: the matrix of changes and sites has its ones side by side in every row, so
-// that the linear program of the former has integral vertices, and the latter is its dual. Hence one constraint for
-// every change says what one for every output says.
+// Suppose that the margin is the cost, and that an output is a set of independent changes of the good one
+// (protocol/problem.h). The slack that an output requires is then the sum over its changes. The slack of the example is
+// the largest such sum over changes without a common site. It is also the smallest sum of slacks of sites such that the
+// sites of every change sum to at least what the change requires. To see this, note that each change occupies
+// consecutive sites. So the linear program of the former has integral vertices, and the latter is its dual. Hence one
+// constraint per change is equivalent to one per output.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ namespace margrave {
 using Metric = std::function<double(int64_t i, const Output& good, const Output& wrong)>;
 
 struct LPRule {
-  const LossFamily& family;  // the margin is gamma times the cost, or times 1 if that is the zero-one cost
+  const LossFamily& family;  // the margin is gamma times the cost, or gamma for the zero-one cost
   bool closest;              // program (7); else (8)
   Metric metric;             // of (7); null: the distance of features
 
@@ -41,21 +41,21 @@ struct LPRule {
 };
 
 struct LPConstraint {
-  double value = -kInfinity;  // margin - m: what slack the constraint asks for
+  double value = -kInfinity;  // margin - m: the slack that the constraint requires
   double margin = 0;
   Output wrong;
-  int64_t first = 0;  // the sites of the example that it occupies
+  int64_t first = 0;  // the sites that it occupies in the example
   int64_t last = 0;
 };
 
 struct LPViolation {
-  LPConstraint whole;  // of the output
+  LPConstraint whole;  // for the whole output
   Output good;
-  std::vector<LPConstraint> changes;  // of which it consists
+  std::vector<LPConstraint> changes;  // its components
 };
 
-// Where the sites of every example begin, and their number. An example has one site unless its outputs are sets of
-// changes: if the margin is a sum over parts, there is one good output, and this output costs nothing.
+// Where the sites of each example begin; the last entry is their number. An example has one site unless its outputs are
+// sets of changes. That requires a margin that is a sum over parts, and one good output, which costs nothing.
 inline std::vector<int64_t> lp_sites(const Problem& problem, const LossFamily& family) {
   std::vector<int64_t> begin{0};
   std::vector<double> delta;
@@ -74,10 +74,9 @@ inline std::vector<int64_t> lp_sites(const Problem& problem, const LossFamily& f
   return begin;
 }
 
-// The constraints of all examples, one at a time.
 class LPConstraints {
  public:
-  // `closest`: for program (7) where every output is one part, what `find_closest` found; else null.
+  // `closest`: the result of `find_closest` for program (7) if every output is one part; else null.
   LPConstraints(const Problem& problem, const LPRule& rule, const int32_t* closest)
       : problem_(problem), divided_(dynamic_cast<const DividedProblem*>(&problem)), rule_(rule), closest_(closest) {
     if (rule.closest && of_parts_) begin_ = part_offsets(problem);
@@ -85,7 +84,7 @@ class LPConstraints {
 
   const Problem& problem() const { return problem_; }
 
-  // The number of the good output closest to every part, where parts are outputs.
+  // The index of the good output closest to every part, if parts are outputs.
   void find_closest(int threads, const Poll& poll, int32_t* closest) const {
     std::vector<std::vector<double>> rooms(static_cast<size_t>(threads));
     const auto visit = [&](int64_t i, int thread, Worker& worker) {
@@ -106,8 +105,8 @@ class LPConstraints {
     for_examples(problem_, rule_.metric ? 1 : threads, poll, visit);
   }
 
-  // The most violated constraint of example i at w, whose value is infinitely negative if there is none. Its changes
-  // are listed if it asks for more than `known`: one change, which is itself, unless they `split`.
+  // The most violated constraint of example i at w; its value is -inf if there is none. Its changes are listed if it
+  // requires more than `known`. Unless they `split`, the only change is the constraint itself.
   LPViolation most_violated(int64_t i, const double* w, double known, bool split, Worker& worker) const {
     Scratch::Frame frame(worker.scratch);
     const std::vector<Output> good = divided_ ? std::vector<Output>() : good_outputs(i);
@@ -137,7 +136,7 @@ class LPConstraints {
     return good;
   }
 
-  // delta = the margin by parts, and v = theta + delta; the constant part of the margin.
+  // delta = the margin by parts, and v = theta + delta. Returns the constant term of the margin.
   double augment(int64_t i, const double* theta, double* delta, double* v) const {
     const int64_t n = problem_.parts(i);
     std::copy(theta, theta + n, v);
@@ -152,7 +151,7 @@ class LPConstraints {
     return gamma * c0;
   }
 
-  // The good output that scores least (program 8).
+  // The good output with the lowest score (program 8).
   static size_t worst(const std::vector<Output>& good, const double* theta) {
     size_t least = 0;
     for (size_t k = 1; k < good.size(); ++k)
@@ -160,7 +159,7 @@ class LPConstraints {
     return least;
   }
 
-  // Every output is one part, so that all of them can be looked at.
+  // Every output is one part, so all of them can be enumerated.
   LPViolation among_parts(int64_t i, const std::vector<Output>& good, const double* w, Worker& worker) const {
     const int64_t n = problem_.parts(i);
     double* theta = worker.theta.data();
@@ -187,14 +186,15 @@ class LPConstraints {
     }
     if (wrong < 0) return most;
     most.whole.margin = delta[wrong] + constant;
-    most.whole.value = most.whole.margin + (theta[wrong] - theta[good[paired][0]]);  // scores may dwarf the margin
+    most.whole.value = most.whole.margin + (theta[wrong] - theta[good[paired][0]]);  // scores may be much larger than
+                                                                                     // the margin
     most.whole.wrong = {wrong};
     most.good = good[paired];
     return most;
   }
 
-  // Where good outputs are not listed: the best other output, and the worst good one. For program (7) it is the good
-  // one closest to the other output, by the number of parts that only one of the two has.
+  // For good outputs that are not listed: the best other output, and the worst good one. For program (7), the good one
+  // closest to the other output, by the number of parts in only one of the two.
   LPViolation by_division(int64_t i, const double* w, Worker& worker) const {
     const int64_t n = problem_.parts(i);
     double* theta = worker.theta.data();
@@ -275,7 +275,7 @@ class LPConstraints {
     return best;
   }
 
-  // Of all |a - b|^2 = |a|^2 - 2<a, b> + |b|^2, with the features a of a good output as weights: then <a, b> are the
+  // Minimizes |a - b|^2 = |a|^2 - 2<a, b> + |b|^2. With the features a of a good output as weights, <a, b> are the
   // scores of all parts. `room` is zero before and after.
   void closest_by_features(int64_t i, const std::vector<Output>& good, double* room, Worker& worker,
                            int32_t* closest) const {
@@ -306,18 +306,18 @@ class LPConstraints {
   const Problem& problem_;
   Offered<Divisible> divisible_ = problem_.interfaces().divisible;
   bool of_parts_ = problem_.traits().zero_one_is_of_parts;
-  const DividedProblem* divided_;  // null unless good outputs are too many to be listed
+  const DividedProblem* divided_;  // null unless there are too many good outputs to list
   const LPRule& rule_;
   const int32_t* closest_;
   std::vector<int64_t> begin_;  // where those of each example begin
 };
 
-// What a round of Algorithm 1 finds: the slack of every example, and the constraints that ask for more than the known
-// ones.
+// The result of a round of Algorithm 1: the slack of every example, and the constraints that require more than the
+// known ones.
 struct LPRound {
   std::vector<double> slack;
   std::vector<int64_t> owner;  // the example of each constraint
-  std::vector<int32_t> first;  // the sites of each constraint, counted over all examples
+  std::vector<int32_t> first;  // the sites of each constraint, numbered over all examples
   std::vector<int32_t> last;
   std::vector<double> margin;
   std::vector<int64_t> begin;  // the rows A_i'(y - y')
@@ -325,7 +325,7 @@ struct LPRound {
   std::vector<double> value;
 };
 
-// What the known constraints ask for at the weights of the round.
+// The slack that the known constraints require at the weights of the round.
 struct LPKnown {
   const double* slack;  // of every example
   const Packing& packing;
@@ -336,7 +336,7 @@ inline LPRound lp_round(const LPConstraints& constraints, const double* w, const
                         double epsilon, int threads, const Poll& poll) {
   struct Found {
     LPConstraint constraint;
-    Row row;  // which may be empty: a constraint without features asks for slack all the same
+    Row row;  // may be empty: a constraint without features still requires slack
   };
   const Problem& problem = constraints.problem();
   const auto n = static_cast<size_t>(problem.size());
@@ -352,7 +352,8 @@ inline LPRound lp_round(const LPConstraints& constraints, const double* w, const
     for (LPConstraint& change : most.changes) {
       change.first += sites[i];
       change.last += sites[i];
-      // If all known ones ask for less than all of these, those within the sites of one of them ask for less than it.
+      // Together, the changes require more than the known constraints. So at least one requires more than the known
+      // ones within its sites.
       if (split && !(change.value > known.packing.most(known.value, change.first, change.last, best) + share)) continue;
       Found& other = found[i].emplace_back();
       difference(most.good, change.wrong, problem.parts(i), worker.direction.data());

@@ -10,8 +10,8 @@
 namespace margrave {
 namespace {
 
-// Runs pass(ascent, state, visits); steps so far, what the pass adds to the dual beside |w|^2, inferences,
-// and exact updates that were not solved.
+// Runs pass(ascent, state, visits). Returns the steps so far, what the pass adds to the dual in addition to |w|^2, and
+// the numbers of inferences, of examples with a negative loss and of unsolved exact updates.
 template <typename Pass>
 std::tuple<int64_t, double, int64_t, int64_t, int64_t> run_mira(const Problem& p, InOut<double>& w,
                                                                 const LossFamily& family, const In<int64_t>& order,
@@ -47,10 +47,10 @@ static void bind(nb::module_& m) {
       },
       "problem"_a, "w"_a.noconvert(), "family"_a, "order"_a, "threads"_a, "sharing"_a.none(), "sum"_a.noconvert(),
       "step"_a, "exact"_a, "prediction"_a, "spent"_a.noconvert(),
-      "One pass of dual coordinate ascent over `order`; steps so far, what the pass adds to the dual beside |w|^2, "
-      "inferences, visits without a step because approximate inference gave a negative loss, and exact updates that "
-      "were not solved. `spent` is the sum of all steps on each example, which C "
-      "then bounds, or empty, and then C bounds each step.");
+      "One pass of dual coordinate ascent over `order`. Returns the steps so far, what the pass adds to the dual in "
+      "addition to |w|^2, and the numbers of inferences, of visits without a step because approximate inference gave a "
+      "negative loss, and of unsolved exact updates. `spent` is the sum of all steps on each example, bounded by C. If "
+      "it is empty, C bounds each step.");
   m.def(
       "kbest_mira_pass",
       [](const Problem& p, InOut<double>& w, const LossFamily& family, const In<int64_t>& order, int threads,

@@ -82,8 +82,9 @@ static void bind(nb::module_& m) {
                         });
       },
       "problem"_a, "w"_a.noconvert(), "family"_a, "order"_a, "threads"_a, "sharing"_a.none(), "mu"_a.noconvert(),
-      "cost"_a.noconvert(), "gap"_a.noconvert(), "One pass of factored SMO over `order`; the number of inferences.");
-  nb::class_<Blocks>(m, "Blocks", "Sparse distributions over outputs, one per example; at first on the gold output.")
+      "cost"_a.noconvert(), "gap"_a.noconvert(),
+      "One pass of factored SMO over `order`. Returns the number of inferences.");
+  nb::class_<Blocks>(m, "Blocks", "Sparse distributions over outputs, one per example, initially on the gold output.")
       .def(nb::new_([](const Problem& p) {
              expect_gold(p);
              return new Blocks(p);
@@ -112,7 +113,7 @@ static void bind(nb::module_& m) {
             return to_numpy(std::move(costs));
           },
           "The expected cost of every block.")
-      .def("arrays", &arrays_of, "Everything, as `from_arrays` takes it.");
+      .def("arrays", &arrays_of, "The state, as arguments of `from_arrays`.");
   m.def(
       "pairwise_pass",
       [](const Problem& p, InOut<double>& w, const LossFamily& family, const In<int64_t>& order, int threads,

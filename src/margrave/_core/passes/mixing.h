@@ -2,7 +2,7 @@
 // (docs/background/learning.md).
 //
 // mu_i <- (1 - s) mu_i + s mu(w): block-coordinate Frank-Wolfe at beta = inf (Lacoste-Julien et al. 2013), stochastic
-// dual coordinate ascent at finite beta. At beta = inf a block may also keep its outputs, and move mass from the worst
+// dual coordinate ascent at finite beta. At beta = inf a block may also keep its outputs and move mass from the worst
 // of them to the best (pairwise steps; Lacoste-Julien and Jaggi 2015), also without inference (cached outputs; Shah et
 // al. 2015).
 #pragma once
@@ -19,13 +19,13 @@ namespace margrave {
 
 // The state of plain mixing; the caller owns the arrays.
 struct MixingState {
-  double* mu;       // all examples one after another
+  double* mu;       // all examples, stored consecutively
   double* entropy;  // h_i: a lower bound on the mixture's entropy, or the entropy itself (exact_entropy)
   double* cost;     // c_i
-  double* gap;      // seen at the last visit
+  double* gap;      // as of the last visit
 };
 
-// The best s in [0, 1] of a concave function, by golden sections.
+// Maximizes a concave function over s in [0, 1] by golden-section search.
 template <typename Function>
 double golden_section(const Function& f) {
   constexpr double kRatio = 0.6180339887498949;
@@ -61,7 +61,7 @@ inline void mixing_visit(const Ascent& ascent, const MixingState& state, bool ex
 
   const LossValue own = evaluate(problem, i, family, ascent.w, theta, target, worker, true);
   if (worker.answer.has_mixture)
-    throw InputError("this problem knows no marginals of parts, which distributions over them need: use beta = inf.");
+    throw InputError("this problem has no marginals of parts, which are needed at finite beta: use beta = inf.");
   for (const int32_t part : worker.gold) target[part] += 1;
   double gold_score = 0;
   for (const int32_t part : worker.gold) gold_score += theta[part];
@@ -112,14 +112,14 @@ inline void mixing_pass(const Ascent& ascent, const MixingState& state, bool exa
 // ---- blocks that keep their outputs (beta = inf) ----
 
 struct Atom {
-  Output y;  // parts in order
+  Output y;  // sorted parts
   double cost;
   double alpha;
-  double value;  // <theta, y> + gamma cost at the last look
+  double value;  // <theta, y> + gamma cost when last evaluated
 };
 
-// alpha_i as a sparse distribution over outputs; those without mass are remembered for a while. gram holds
-// <A_i'y, A_i'y'> for all pairs of them, row by row, so that steps among them need neither w nor inference.
+// alpha_i as a sparse distribution over outputs. Outputs without mass are remembered for a while. gram holds <A_i'y,
+// A_i'y'> for all pairs, row by row, so steps among them need neither w nor inference.
 struct Block {
   std::vector<Atom> atoms;
   GramMatrix gram;
@@ -131,7 +131,7 @@ struct Block {
     return sum;
   }
 
-  // Adds an output, given its inner products with all that are there and with itself.
+  // Adds an output, given its inner products with all stored outputs and with itself.
   void add(Atom&& atom, const std::vector<double>& inner_products) {
     const size_t n = atoms.size();
     gram.grow(n + 1);
@@ -145,9 +145,9 @@ struct Block {
 };
 
 struct PairwiseSettings {
-  int64_t cached_steps;  // at most this many steps a visit among outputs that are known, for each of them
-  int64_t memory;        // outputs without mass that a block remembers
-  double enough;         // steps end when the gap among known outputs is below this share of the gap that was found
+  int64_t cached_steps;  // maximum number of steps per visit and known output
+  int64_t memory;        // maximum number of outputs without mass in a block
+  double enough;         // steps end when the gap among known outputs is below this share of the gap of the visit
 };
 
 namespace pairwise {
@@ -160,7 +160,7 @@ inline void evaluate_atoms(Block& block, double gamma, const double* theta) {
   }
 }
 
-// The inner products of the new output's features with all others' are the scores under its own features: A_i A_i'y.
+// The inner products of the new output's features with those of the others are scores under its features: A_i A_i'y.
 inline void add(const Problem& problem, int64_t i, Atom&& atom, Block& block, Worker& worker) {
   Scratch::Frame frame(worker.scratch);
   const int64_t n = problem.parts(i);
@@ -174,7 +174,7 @@ inline void add(const Problem& problem, int64_t i, Atom&& atom, Block& block, Wo
   block.add(std::move(atom), inner);
 }
 
-// Pairwise steps over the known outputs alone: mass moves from the one with the lowest slope of D to the one with the
+// Pairwise steps over the known outputs: mass moves from the one with the lowest slope of D to the one with the
 // highest, by exact line search, until they differ by less than `goal`. Returns the new alpha.
 inline std::vector<double> solve(const Block& block, double C, double goal, int64_t most) {
   const size_t n = block.atoms.size();
@@ -202,8 +202,8 @@ inline std::vector<double> solve(const Block& block, double C, double goal, int6
   return alpha;
 }
 
-// Moves the block towards `alpha` as far as D gains. What the heaviest output gains is what the others lose: at a large
-// C nearly all mass is there, and little is left of the digits of a difference of two such numbers.
+// Moves the block towards `alpha` as far as D gains. The change of the output with the largest mass is the negative sum
+// of the other changes. At a large C it has nearly all mass, and subtracting two such numbers would lose most digits.
 inline void move_block(const Ascent& ascent, int64_t i, Block& block, const std::vector<double>& alpha,
                        const double* theta, double* d, AscentWorker& worker) {
   const double C = ascent.weight(i);
@@ -247,7 +247,7 @@ inline void forget(Block& block, int64_t memory) {
 
 }  // namespace pairwise
 
-// The blocks of a problem, each at first on its gold output.
+// The blocks of a problem. Each starts with its gold output.
 class Blocks {
  public:
   explicit Blocks(const Problem& problem) : owner_(problem), blocks_(static_cast<size_t>(problem.size())) {
@@ -295,7 +295,7 @@ inline void weights_of(const Problem& problem, const LossFamily& family, const B
   sum_over_examples(problem, threads, poll, visit, w);
 }
 
-// One visit: finds the best output by inference, then moves mass between the outputs that are known.
+// One visit: finds the best output by inference, then moves mass between the known outputs.
 inline void pairwise_visit(const Ascent& ascent, Block& block, const PairwiseSettings& settings, int64_t i,
                            double* gap_seen, AscentWorker& worker) {
   const Problem& problem = ascent.problem;
@@ -317,7 +317,7 @@ inline void pairwise_visit(const Ascent& ascent, Block& block, const PairwiseSet
   for (const Atom& atom : block.atoms) average += atom.alpha * atom.value;
   const double gap = own.loss + gold_score - average;
   *gap_seen = std::max(gap, 0.0);
-  // At a large C the outputs beside the heaviest have little mass, and hardly contribute to the gap.
+  // At a large C, outputs other than the top one have little mass and contribute little to the gap.
   double lowest = kInfinity;
   for (const Atom& atom : block.atoms)
     if (atom.alpha > 0) lowest = std::min(lowest, atom.value);
@@ -348,11 +348,11 @@ inline void pairwise_pass(const Ascent& ascent, Blocks& blocks, const PairwiseSe
 // ---- factored SMO ----
 
 // Moves mass from the worst output whose parts all have positive marginals to the loss-augmented argmax, at most the
-// smallest marginal among the parts that only the first has (Taskar et al. 2003; the comparison method of 000). Parts
-// must be untied: then every such output has mass under the maximum-entropy distribution with these marginals.
-// Returns the number of inferences.
+// smallest marginal of the parts that only the former has (Taskar et al. 2003; the comparison method of 000). Parts
+// must be untied: then every such output has mass under the maximum-entropy distribution with these marginals. Returns
+// the number of inferences.
 inline int smo_visit(const Ascent& ascent, const MixingState& state, int64_t i, double* mu, AscentWorker& worker) {
-  constexpr double kNothing = 1e-13;  // a marginal that rounding has left over
+  constexpr double kNothing = 1e-13;  // a marginal that is only rounding error
   const Problem& problem = ascent.problem;
   const int64_t n = problem.parts(i);
   const double C = ascent.weight(i);

@@ -21,8 +21,8 @@ static void bind(nb::module_& m) {
         return std::make_tuple(pass.step, pass.negative);
       },
       "problem"_a, "w"_a.noconvert(), "family"_a, "order"_a, "eta"_a, "step"_a,
-      "One pass of stochastic gradient descent over `order`: the number of steps so far, and how many examples of this "
-      "pass made none because approximate inference gave them a negative loss.");
+      "One pass of stochastic gradient descent over `order`. Returns the number of steps so far, and the number of "
+      "examples in this pass without a step because approximate inference gave a negative loss.");
   m.def(
       "perceptron_pass",
       [](const Problem& p, InOut<double>& w, const LossFamily& family, const In<int64_t>& order, InOut<double>& sum,
@@ -35,7 +35,7 @@ static void bind(nb::module_& m) {
         return perceptron_pass(p, family, visits, step, check_signals, w.data(), sum.data());
       },
       "problem"_a, "w"_a.noconvert(), "family"_a, "order"_a, "sum"_a.noconvert(), "step"_a,
-      "One pass of the perceptron over `order`; the number of mistakes.");
+      "One pass of the perceptron over `order`. Returns the number of mistakes.");
 }
 
 static const Registration registration(bind);

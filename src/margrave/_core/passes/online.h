@@ -1,4 +1,4 @@
-// One pass of each sequential learner, written against `Problem`; what surrounds a pass is Python (learners/).
+// One pass of each sequential learner over a `Problem`. The code around a pass is in Python (learners/).
 #pragma once
 
 #include <cmath>
@@ -21,8 +21,8 @@ void for_order(const Problem& problem, const std::vector<int64_t>& order, const 
 }
 
 // Stochastic gradient descent on lambda/2 |w|^2 + 1/n sum_i L_i, lambda = 1/(n C), with the rate of 001, section 5:
-// eta_t = eta / (1 + (t-1)/n). The shrinking of w is a factor kept aside, so that a step costs what its example costs.
-// An example with a negative loss makes no step: its approximate inference is wrong (001, footnote 17).
+// eta_t = eta / (1 + (t-1)/n). The shrinking of w is a separate factor, so a step costs only what its example costs. An
+// example with a negative loss makes no step: its approximate inference is wrong (001, footnote 17).
 struct SgdPass {
   int64_t step;      // steps so far
   int64_t negative;  // examples of this pass with a negative loss
@@ -64,8 +64,8 @@ inline SgdPass sgd_pass(const Problem& problem, const LossFamily& family, const 
   return {step, negative};
 }
 
-// The structured perceptron; of the family it takes the sample weights alone. `sum` gathers step * update, so that the
-// average is w - sum / steps (lazy averaging). Returns the number of mistakes.
+// The structured perceptron; the family supplies only sample weights. `sum` accumulates step * update, so the average
+// is w - sum / steps (lazy averaging). Returns the number of mistakes.
 inline int64_t perceptron_pass(const Problem& problem, const LossFamily& family, const std::vector<int64_t>& order,
                                int64_t step, const Poll& poll, double* w, double* sum) {
   family.check(problem);

@@ -18,7 +18,7 @@ static void bind(nb::module_& m) {
         }
         return to_numpy(std::move(levels));
       },
-      "problem"_a, "family"_a, "How finely `svrg_pass` divides the dense part of its steps, one number per weight.");
+      "problem"_a, "family"_a, "How finely `svrg_pass` divides the dense term of its steps, one number per weight.");
   m.def(
       "svrg_pass",
       [](const Problem& p, InOut<double>& w, const LossFamily& family, const In<int64_t>& order,

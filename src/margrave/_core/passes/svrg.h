@@ -1,14 +1,14 @@
 // Stochastic variance-reduced gradient (Johnson and Zhang 2013) on P(w) = 1/2 |w|^2 + sum_i C_i L_i(w).
 //
-// A pass starts from a reference r whose gradient G = grad P(r) is known. It takes the time T: every example is visited
+// A pass starts from a reference r whose gradient G = grad P(r) is known. It has a length T: every example is visited
 // once, and the weights move against
 //
-//   T C_i A_i'(mu_i(w) - mu_i(r))    at the visit of example i, which changes only the weights that the example
-//   touches, T (G + w - r)                    over the whole pass, the same for every example.
+//   T C_i A_i'(mu_i(w) - mu_i(r))    at the visit of example i, which changes only the weights of the example
+//   T (G + w - r)                    over the whole pass, the same for every example.
 //
-// Together they are T grad P in expectation, and their noise vanishes as w and r approach the optimum. The second term
-// is dense. A weight takes its share of it about as often as examples touch it, so a pass costs what its examples cost,
-// and no share is larger than what the visits between two of them can correct.
+// Their sum is T grad P in expectation, and its noise vanishes as w and r approach the optimum. The second term is
+// dense. A weight takes its share of it about as often as examples touch it. So a pass costs what its examples cost,
+// and the visits between two shares can correct each share.
 #pragma once
 
 #include <algorithm>
@@ -22,8 +22,8 @@ namespace margrave {
 
 inline constexpr int8_t kMostLevel = 40;
 
-// Into how many shares a pass divides the dense term of each weight, as powers of two: about sum_i (A_i' 1)_j^2. Sums
-// with random signs measure it where features of both signs cancel.
+// The number of shares into which a pass divides the dense term of each weight, as powers of two: about sum_i (A_i'
+// 1)_j^2. Sums with random signs estimate it where features of both signs cancel.
 inline std::vector<int8_t> drift_levels(const Problem& problem, const LossFamily& family, const Poll& poll) {
   std::vector<double> plain(static_cast<size_t>(problem.dim()), 0.0);
   std::vector<double> probe(static_cast<size_t>(problem.dim()), 0.0);
@@ -68,7 +68,7 @@ class Drift {
     }
   }
 
-  // What is due after this many of the steps.
+  // Applies the shares that are due after this many steps.
   void after(int64_t step, double* w) const {
     for (size_t level = 0; level < weights_.size(); ++level) {
       const int64_t shares = std::min(kFewestShares << level, steps_);
@@ -89,7 +89,7 @@ class Drift {
   std::vector<std::vector<int64_t>> weights_;
 };
 
-// The visits of some examples in lock-step: w -= T C_i A_i'(mu_i(w) - mu_i(r)).
+// Visits some examples in lock-step: w -= T C_i A_i'(mu_i(w) - mu_i(r)).
 class LockStepVisits {
  public:
   LockStepVisits(const Problem& problem, const LossFamily& family, const LockStep& reference, double time)
@@ -142,7 +142,7 @@ class LockStepVisits {
   std::vector<double> sum_, sum_at_reference_;  // of the weighted marginals of the shared parts
 };
 
-// So many examples share the tables that lock-step inference makes of the weights of shared parts.
+// This many examples share the tables that lock-step inference builds from the weights of shared parts.
 inline constexpr int64_t kSharing = 16;
 
 // One pass over `order`, at a finite beta. The slope is grad P at the reference.

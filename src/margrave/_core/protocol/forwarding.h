@@ -1,4 +1,4 @@
-// A problem that asks another one: the only place that lists all operations of `Problem` again.
+// A problem that forwards to another one. Only this file repeats the whole interface of `Problem`.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace margrave {
 
-// Passes every question on, for the examples first, first + 1, ... of another problem. A subclass overrides what it
-// answers differently; one with costs of its own also overrides `infer`, whose answer depends on them.
+// Forwards every call, for the examples first, first + 1, ... of another problem. A subclass overrides what differs.
+// One with its own costs must also override `infer`, whose answer depends on them.
 class ForwardingProblem : public Problem {
  public:
   Traits traits() const override { return whole_->traits(); }
@@ -65,7 +65,7 @@ class ForwardingProblem : public Problem {
       : Problem(size, whole->dim()), whole_(std::move(whole)), first_(first) {}
 
   const Problem& whole() const { return *whole_; }
-  // The number that example i has in the other problem.
+  // The index of example i in the other problem.
   int64_t there(int64_t i) const { return first_ + i; }
 
  private:

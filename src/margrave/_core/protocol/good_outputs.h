@@ -1,4 +1,4 @@
-// Problems whose good outputs are too many to be listed: inference among the good outputs, and among the others.
+// Problems with too many good outputs to list: inference among the good outputs, and among the others.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@
 
 namespace margrave {
 
-inline constexpr int64_t kListedGood = 1000;  // good outputs that are listed at most
+inline constexpr int64_t kListedGood = 1000;  // maximum number of good outputs to list
 
-// What such a structure and such a problem can do besides. `good` says which outputs are meant: the good ones, or all
-// others. The value is -inf if there are none.
+// Additional inference of such a structure or problem. `good` selects the good outputs or all others. The value is -inf
+// if there are none.
 class GoodInference {
  public:
   virtual ~GoodInference() = default;
@@ -21,7 +21,7 @@ class GoodInference {
   virtual double logsum_among(bool good, int64_t i, const double* theta, double* mu, Scratch& scratch) const = 0;
 };
 
-// A problem together with the division of its outputs, which its structure knows.
+// A problem together with its structure's division of the outputs.
 class DividedProblem final : public ForwardingProblem, public GoodInference {
  public:
   DividedProblem(std::shared_ptr<const Problem> problem, std::shared_ptr<const GoodInference> division)
@@ -40,7 +40,7 @@ class DividedProblem final : public ForwardingProblem, public GoodInference {
   std::shared_ptr<const GoodInference> division_;
 };
 
-// The same problem with its good outputs alone: what losses over several good outputs subtract.
+// The same problem restricted to its good outputs. Losses over several good outputs subtract its value.
 class GoodProblem final : public ForwardingProblem {
  public:
   explicit GoodProblem(std::shared_ptr<const DividedProblem> problem)
@@ -51,7 +51,7 @@ class GoodProblem final : public ForwardingProblem {
     traits.offers = kArgmax | kLogsum;
     return traits;
   }
-  // Those of the other problem are about all outputs.
+  // The interfaces of the other problem concern all outputs.
   Interfaces interfaces() const override { return {}; }
   void infer(int64_t i, const double* w, const Question& question, double* theta, double* mu, Answer& answer,
              Scratch& scratch) const override {

@@ -1,8 +1,8 @@
 // Inference on several examples at once, where that is faster than one after another.
 //
-// The last parts of every example may be the same for all examples ("shared"): the transitions of tied chains. Their
-// scores are computed once for a pass, and so is whatever inference makes of them. Their marginals are summed over the
-// examples, which is all that a gradient needs, and only of those that have a weight.
+// The last parts of every example may be common to all examples ("shared"), such as the transitions of tied chains.
+// Their scores, and what inference derives from them, are computed once per pass. Their marginals are summed over the
+// examples, which suffices for a gradient, and only for parts that have a weight.
 #pragma once
 
 #include <cstdint>
@@ -20,20 +20,20 @@ struct ScoredOutput {
   Output y;
 };
 
-// One of the examples that go together.
+// One of the examples of a call.
 struct Lane {
   int64_t example = 0;
-  double* theta = nullptr;         // the scores of its own parts; constraints are written into them
-  double* mu = nullptr;            // the marginals of its own parts
-  double weight = 0;               // of its marginals of the shared parts in their sum
+  double* theta = nullptr;         // scores of its own parts; constraints are written into them
+  double* mu = nullptr;            // marginals of its own parts
+  double weight = 0;               // of its marginals in the sum over shared parts
   double value = 0;                // the log partition function, or the score of the best output
   Output y;                        // of argmax
   std::vector<ScoredOutput> best;  // of kbest
   std::vector<Output> samples;
 };
 
-// What a structure does for several examples under given scores of the shared parts. What it finds for one does not
-// depend on the others, nor on their number.
+// Inference of a structure on several examples under given scores of the shared parts. The result for one example does
+// not depend on the others or their number.
 class Lanes {
  public:
   virtual ~Lanes() = default;
@@ -46,11 +46,11 @@ class Lanes {
   virtual bool kbest_is_faster() const = 0;
   virtual void kbest(std::vector<Lane>& lanes, int64_t k, Scratch& scratch) const = 0;
   virtual bool sample_is_faster() const = 0;
-  // As many samples of every example as there is room for in its `samples`; each example has a sequence of its own.
+  // Fills the `samples` of every example. Each example has its own random sequence.
   virtual void sample(std::vector<Lane>& lanes, std::vector<Random>& randoms, Scratch& scratch) const = 0;
 };
 
-// The same at weights w, as a problem offers it to passes over all examples.
+// The same at weights w, for passes over all examples.
 class LockStep : public Lanes {
  public:
   virtual const std::vector<double>& shared_scores() const = 0;

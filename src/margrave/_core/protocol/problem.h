@@ -1,7 +1,8 @@
-// The protocol: what a learner may ask of a structured prediction problem, and nothing else (docs/architecture.md).
+// The protocol: everything that a learner may ask of a structured prediction problem (docs/architecture.md).
 //
-// An output is a bag of parts; every part has a score, linear in the weights. `Structure` knows which bags are outputs,
-// `Features` knows the linear map A, and `BoundProblem` joins the two over one data set. Learners see `Problem` alone.
+// An output is a bag of parts. Every part has a score, linear in the weights. `Structure` defines which bags are
+// outputs, `Features` is the linear map A, and `BoundProblem` joins the two over one dataset. Learners see only
+// `Problem`.
 #pragma once
 
 #include <algorithm>
@@ -29,11 +30,11 @@ struct CostedOutput {
   Output y;
 };
 
-// Which outputs a search for the best one at each cost may leave out.
+// Outputs that a search for the best one at each cost may leave out.
 struct Needless {
   double least = -kInfinity;  // those with scores below this
-  // If positive, costs are numbers of right items plus `base` times numbers of wrong ones. Then those may be left out
-  // for which another output has no lower score, no more right items, and no fewer wrong ones.
+  // If positive, costs are the number of correct items plus `base` times the number of wrong ones. An output may then
+  // be left out if another one has no lower score, no more correct items, and no fewer wrong ones.
   int64_t base = 0;
 };
 
@@ -43,8 +44,8 @@ struct Row {
   std::vector<double> value;
 };
 
-// Which parts of an example have a weight, so that their scores can differ from 0: the first `head` parts, and of each
-// of the `blocks` blocks of `block` parts that follow, those in the list, which ascends.
+// The parts of an example that have weights; the scores of all others are 0. These are the first `head` parts, and the
+// listed parts of each of the following `blocks` blocks of `block` parts. The list ascends.
 struct WeightedParts {
   int64_t head = 0;
   int64_t blocks = 0;
@@ -71,7 +72,8 @@ struct WeightedParts {
     }
   }
 
-  // Copies their values out of those of all parts, possibly in place; and back, with 0 for the others.
+  // pack copies their values out of those of all parts, possibly in place. unpack copies them back, with 0 for the
+  // others.
   void pack(const double* all, double* values) const {
     each([&](int64_t k, int64_t part) { values[k] = all[part]; });
   }
@@ -83,14 +85,14 @@ struct WeightedParts {
 };
 
 // A change of the only good output of an example: the output that it leads to, and the sites of the example that it
-// occupies. Changes without a common site can be made together.
+// occupies. Changes without a common site can be combined.
 struct Change {
   Output y;
   int64_t first;
   int64_t last;
 };
 
-// What a structure can do beyond the argmax; learners state what they need in the same words.
+// The operations that a structure supports. Learners state their needs in the same terms.
 enum Offer : unsigned {
   kArgmax = 1,
   kArgmaxByCost = 2,
@@ -98,53 +100,53 @@ enum Offer : unsigned {
   kKbest = 8,
   kSample = 16,
   kEntropy = 32,
-  kUntied = 64,  // every part occurs at one place, so that marginals of neighboring parts determine a distribution
+  kUntied = 64,  // every part occurs at one place, so marginals of neighboring parts determine a distribution
   kMostViolated = 128,
-  kRelaxedArgmax = 256,  // then losses with beta = inf are those of the relaxation
+  kRelaxedArgmax = 256,  // losses with beta = inf are then those of the relaxation
 };
 
-// What a learner asks of inference at weights. Outputs are ranked by their scores plus gamma times their cost.
+// An inference query at weights. Outputs are ranked by their scores plus gamma times their cost.
 struct Question {
   enum class Kind {
     kArgmax,        // the best output
     kKbest,         // the k best ones
     kLogsum,        // the log partition function of beta times the ranking, and its expectations
     kRelaxed,       // the best point of the relaxation: a bound on the best output, and its marginals
-    kMostViolated,  // the output that maximizes H of 003 (losses/rescaling.h); only where it is offered
+    kMostViolated,  // the output that maximizes H of 003 (losses/rescaling.h); only if offered
   };
 
   Kind kind = Kind::kArgmax;
   double gamma = 0;
-  bool zero_one = false;  // the cost is 1 for every part but the gold ones
-  int64_t k = 1;          // of kKbest
-  double beta = 1;        // of kLogsum
+  bool zero_one = false;  // the cost is 1 for every part except the gold ones
+  int64_t k = 1;          // kKbest only
+  double beta = 1;        // kLogsum only
   double scale = 1;       // the weights are scale * w
-  bool of_slack = false;  // of kMostViolated: slack re-scaling, or margin re-scaling
-  int slack = 1;          // of kMostViolated: 1, linear, or 2, quadratic
+  bool of_slack = false;  // kMostViolated only: slack re-scaling; else margin re-scaling
+  int slack = 1;          // kMostViolated only: 1, linear, or 2, quadratic
 };
 
-// What inference found. `delta` and `ranking` lie in the scratch memory of the call.
+// The result of inference. `delta` and `ranking` point into the scratch memory of the call.
 struct Answer {
-  double value = 0;  // of the best output, without gamma c0, or the log partition function, or the bound
-  Output y;          // of kArgmax and kMostViolated
+  double value = 0;  // of the best output, without gamma c0; or the log partition function, or the bound
+  Output y;          // kArgmax and kMostViolated
   std::vector<ScoredOutput> ys;
   double c0 = 0;                    // the cost of an output is c0 + <delta, y>;
   const double* delta = nullptr;    // null if gamma is 0
   const double* ranking = nullptr;  // beta (theta + gamma delta)
-  // Of kLogsum, where a problem gives the expected features of the mixture of all outputs, not marginals of parts:
+  // kLogsum, if a problem returns the expected features of the mixture of all outputs instead of marginals of parts:
   bool has_mixture = false;
   Row mixture;               // the expected features
   double mixture_score = 0;  // <scale * w, mixture>
 };
 
-// A mistake in what was passed in; the message is one sentence for the user.
+// Invalid input; the message is one sentence for the user.
 struct InputError : std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };
 
 inline constexpr int64_t kMostCount = std::numeric_limits<int32_t>::max();
 
-// A number of things that comes from outside: so small that a sum or a product of two of them does not overflow.
+// Checks a count from outside. It must be small enough that a sum or a product of two counts does not overflow.
 inline int64_t checked_count(int64_t n, const char* what, int64_t least = 0) {
   if (n < least || n > kMostCount)
     throw InputError(std::string("the number of ") + what + " must be from " + std::to_string(least) + " to " +
@@ -160,10 +162,10 @@ inline void check_number(int64_t example, int64_t size) {
 
 inline void unsupported(const char* what) { throw InputError(std::string("this problem offers no ") + what + "."); }
 
-// Optional interfaces: what only one kind of caller asks for. Callers fetch one for a whole pass.
+// Optional interfaces, each for one kind of caller. Callers fetch one for a whole pass.
 
-// The parts that have a weight, for the dual passes. The scores of other parts are 0 under all weights, and `scatter`,
-// `move` and `row` do not read their values. The values of weighted parts lie side by side.
+// The parts that have weights, for the dual passes. The scores of other parts are 0 under all weights, and `scatter`,
+// `move` and `row` do not read their values. The values of weighted parts are contiguous.
 class WeightedMap {
  public:
   virtual ~WeightedMap() = default;
@@ -172,13 +174,13 @@ class WeightedMap {
   virtual double move_weighted(int64_t i, const double* v, double c, double* w) const = 0;
 };
 
-// The same with inference where only these parts have scores other than 0, and only their marginals are asked for.
+// The same with inference that takes the scores of these parts only and returns only their marginals.
 class Weighted : public WeightedMap {
  public:
   virtual double logsum_weighted(int64_t i, const double* theta, double* mu, Scratch& scratch) const = 0;
 };
 
-// For structures that save work by it.
+// For structures where restricting inference to these parts is faster.
 class WeightedSums {
  public:
   virtual ~WeightedSums() = default;
@@ -186,17 +188,17 @@ class WeightedSums {
                                  Scratch& scratch) const = 0;
 };
 
-// What the F1 cost counts, if not every part of an output is one item: how many items each part adds to an output, how
-// many of them the gold output has, and the items of the gold output.
+// The counts of the F1 cost, if the items are not the parts themselves: `right`, how many correct items each part adds
+// to an output; `predicted`, how many items it adds; `of_gold`, the number of items of the gold output.
 class Counted {
  public:
   virtual ~Counted() = default;
   virtual void counts(int64_t i, double* right, double* predicted, int64_t& of_gold) const = 0;
 };
 
-// Wrong outputs as sets of changes of the good output, where there is one, for linear programs. The parts that an
-// output has and the good output does not have, and those that it lacks, are the sums of those of its changes. An
-// example has `sites` in a row, and each change occupies neighboring ones.
+// Wrong outputs as sets of changes of the only good output, for linear programs. The parts that an output adds to the
+// good output, and those that it lacks, are the sums of those of its changes. An example has `sites` in a row, and each
+// change occupies consecutive ones.
 class Divisible {
  public:
   virtual ~Divisible() = default;
@@ -208,25 +210,26 @@ class Divisible {
 class SharedParts {
  public:
   virtual ~SharedParts() = default;
-  // How many parts are shared by all examples: the last ones of each. They cost nothing.
+  // The number of parts shared by all examples: the last ones of each. They have no cost.
   virtual int64_t shared_count() const = 0;
-  // `used` lists the shared parts that have weights, and all others score 0. Null where it would not be faster.
+  // `used` lists the shared parts that have weights; all others score 0. Null if lock-step inference would not be
+  // faster.
   virtual std::unique_ptr<const Lanes> lanes(const double* theta, const std::vector<int64_t>& used) const = 0;
 };
 
-// The map of the own parts of an example and that of the shared ones, apart.
+// The map of the own parts of an example and that of the shared ones, separately.
 class SharedMap {
  public:
   virtual ~SharedMap() = default;
   virtual int64_t shared_count() const = 0;
-  virtual std::vector<int64_t> used() const = 0;  // which of them have weights
+  virtual std::vector<int64_t> used() const = 0;  // the shared parts that have weights
   virtual void score_own(int64_t i, const double* w, double* theta) const = 0;
   virtual void score_shared(const double* w, double* theta) const = 0;
   virtual void scatter_own(int64_t i, const double* mu, double c, double* g) const = 0;
   virtual void scatter_shared(const double* mu, double* g) const = 0;
 };
 
-// An optional interface of a problem, null if it has none, and the number that the problem's example 0 has there.
+// An optional interface of a problem, null if it has none, and the index of the problem's example 0 in it.
 template <typename Interface>
 struct Offered {
   const Interface* of = nullptr;
@@ -236,7 +239,6 @@ struct Offered {
   Offered from(int64_t example) const { return {of, first + example}; }
 };
 
-// All of them.
 struct Interfaces {
   Offered<Weighted> weighted;
   Offered<Counted> counted;
@@ -247,17 +249,17 @@ struct Interfaces {
   }
 };
 
-// What holds for every example of a problem. Passes ask once.
+// Properties common to all examples of a problem. Passes query them once.
 struct Traits {
   unsigned offers = kArgmax;
-  bool exact = true;  // whether inference finds the best output, the true sums, and so on
+  bool exact = true;  // whether inference finds the true optimum, the true sums, and so on
   bool has_gold = false;
   bool zero_one_is_of_parts = false;  // every output is a single part
   bool euclidean = true;              // the inner product of weights
-  bool any_scores = true;             // inference takes any scores of parts, and not only those that weights give
+  bool any_scores = true;             // inference accepts any scores of parts, not only those of weights
 };
 
-// The combinatorics of a data set: no weights, no features.
+// The combinatorial structure of a dataset: no weights, no features.
 class Structure {
  public:
   virtual ~Structure() = default;
@@ -265,18 +267,18 @@ class Structure {
   virtual int64_t size() const = 0;
   virtual int64_t parts(int64_t i) const = 0;
   virtual unsigned offers() const = 0;
-  virtual bool exact() const { return true; }  // whether inference finds the best output, the true sums, and so on
+  virtual bool exact() const { return true; }  // whether inference finds the true optimum, the true sums, and so on
 
-  // How the parts lie, for feature maps. A row of features serves `columns` parts, one after another: the labels of one
-  // token, or a single part that has a row of its own.
+  // Layout of the parts, for feature maps. A row of features serves `columns` consecutive parts: the labels of one
+  // token, or a single part with its own row.
   virtual int64_t columns() const { return 1; }
-  // Parts come in groups of `choice`, one after another, of which an output has exactly one. 1 means that nothing is
-  // known: a part may be there or not, up to `repeats` times.
+  // Parts come in consecutive groups of `choice`, of which an output has exactly one. 1 if nothing is known: a part may
+  // occur up to `repeats` times.
   virtual int64_t choice(int64_t) const { return 1; }
-  virtual int64_t repeats(int64_t) const { return 1; }  // at most this often is one part in one output
+  virtual int64_t repeats(int64_t) const { return 1; }  // maximum count of one part in one output
 
   virtual bool has_gold() const = 0;
-  virtual int64_t gold_count(int64_t) const { return 1; }        // how many outputs are good
+  virtual int64_t gold_count(int64_t) const { return 1; }        // number of good outputs
   virtual void gold(int64_t i, int64_t k, Output& y) const = 0;  // the k-th of them, best first
   virtual double cost(int64_t i, double* delta) const = 0;
   virtual bool zero_one_is_of_parts() const { return false; }  // every output is a single part
@@ -287,13 +289,13 @@ class Structure {
   virtual const WeightedSums* weighted() const { return nullptr; }
   virtual const SharedParts* shared() const { return nullptr; }
 
-  // Hard constraints: -inf on the parts that no output of example i may have.
+  // Hard constraints: -inf on the parts that no output of example i may contain.
   virtual bool constrained() const { return false; }
   virtual void forbid(int64_t, double*) const {}
 
   virtual double argmax(int64_t i, const double* theta, Output& y, Scratch& scratch) const = 0;
   virtual double logsum(int64_t, const double*, double*, Scratch&) const { return unsupported("logsum"), 0.0; }
-  // The best output at each cost; those that are needless may be missing, so a structure need not search for them.
+  // The best output at each cost. Needless ones may be missing, so a structure need not search for them.
   virtual void argmax_by_cost(int64_t, const double*, const double*, const Needless&, std::vector<CostedOutput>&,
                               Scratch&) const {
     unsupported("argmax_by_cost");
@@ -302,7 +304,7 @@ class Structure {
     unsupported("kbest");
   }
   virtual void sample(int64_t, const double*, Random&, Output&, Scratch&) const { unsupported("sample"); }
-  // The same as that many samples one after another, for structures that share work among them.
+  // Equivalent to repeated calls of sample, for structures that share work among them.
   virtual void sample_many(int64_t i, const double* theta, Random& random, std::vector<Output>& ys,
                            Scratch& scratch) const {
     for (Output& y : ys) {
@@ -311,7 +313,7 @@ class Structure {
     }
   }
   virtual double entropy(int64_t, const double*, double*, Scratch&) const { return unsupported("entropy"), 0.0; }
-  // A bound on the score of every output, and the marginals of the point of the relaxation that has this score.
+  // A bound on the score of every output, and the marginals of the point of the relaxation that attains it.
   virtual double relaxed_argmax(int64_t, const double*, double*, Scratch&) const {
     return unsupported("relaxed_argmax"), 0.0;
   }
@@ -319,7 +321,7 @@ class Structure {
   void check_example(int64_t i) const { check_number(i, size()); }
 };
 
-// logsum_weighted where nothing is saved by it.
+// logsum_weighted for structures that gain nothing from it.
 inline double logsum_by_all_parts(const Structure& structure, int64_t i, const WeightedParts& weighted,
                                   const double* theta, double* mu, Scratch& scratch) {
   double* all_theta = scratch.take(weighted.parts());
@@ -349,7 +351,7 @@ class Features {
   virtual const WeightedMap* weighted() const { return nullptr; }  // of a map that does not give weights to all parts
   virtual const SharedMap* shared() const { return nullptr; }      // of one with shared parts
 
-  // The inner product of weights, and whether it is the Euclidean one.
+  // The inner product of weights, and whether it is Euclidean.
   virtual double dot(const double* u, const double* v) const { return loops().dot(u, v, dim()); }
   virtual bool euclidean() const { return true; }
 };
@@ -365,15 +367,15 @@ class Problem {
 
   int64_t size() const { return size_; }
   int64_t dim() const { return dim_; }
-  uint64_t serial() const { return serial_; }  // another one for every problem, while addresses are used again
+  uint64_t serial() const { return serial_; }  // unique per problem; addresses are reused
 
   virtual Traits traits() const = 0;
   virtual Interfaces interfaces() const { return {}; }
   virtual int64_t parts(int64_t i) const = 0;
   virtual void score(int64_t i, const double* w, double* theta) const = 0;
-  // Inference at weights: theta = scale A_i w, the answer and, of kLogsum and kRelaxed, the marginals mu (which
-  // may be null otherwise). The caller frees what it takes from the scratch memory. A problem that knows its outputs
-  // only by inference under weights answers in its own way; all others score the parts and use the inference below.
+  // Inference at weights: theta = scale A_i w, the answer and, for kLogsum and kRelaxed, the marginals mu (which may be
+  // null otherwise). The caller frees the scratch memory. A problem that finds its outputs only by inference under
+  // weights overrides this. All others score the parts and use the inference below.
   virtual void infer(int64_t i, const double* w, const Question& question, double* theta, double* mu, Answer& answer,
                      Scratch& scratch) const {
     score(i, w, theta);
@@ -383,8 +385,8 @@ class Problem {
   }
   virtual void row(int64_t i, const double* v, Row& row) const = 0;
   virtual double radius(int64_t i) const = 0;
-  // The k-th good output of example i, best first; returns how many there are, and leaves y alone if they are fewer.
-  // Learners that want one take the first; the zero-one cost spares all of them where it is a sum over parts.
+  // The k-th good output of example i, best first. Returns their number, and leaves y unchanged if there are not that
+  // many. Learners that need one use the first. If the zero-one cost is a sum over parts, all of them cost 0.
   virtual int64_t gold(int64_t i, int64_t k, Output& y) const = 0;
   virtual double cost(int64_t i, double* delta) const = 0;
   virtual void forbid(int64_t, double*) const {}
@@ -395,7 +397,7 @@ class Problem {
                               std::vector<CostedOutput>& ys, Scratch& scratch) const = 0;
   virtual void kbest(int64_t i, const double* theta, int64_t k, std::vector<ScoredOutput>& ys,
                      Scratch& scratch) const = 0;
-  // As many samples as there is room for.
+  // Fills ys with samples.
   virtual void sample(int64_t i, const double* theta, Random& random, std::vector<Output>& ys,
                       Scratch& scratch) const = 0;
   virtual double entropy(int64_t i, const double* mu, double* t, Scratch& scratch) const = 0;
@@ -403,18 +405,18 @@ class Problem {
     return unsupported("relaxed_argmax"), 0.0;
   }
 
-  // Inference on several examples at once, at weights w and with beta times the scores; null where there is no such
-  // thing. Its example 0 is example `first` of this problem.
+  // Inference on several examples at once, at weights w and with beta times the scores. Null if the structure has no
+  // lock-step inference. Its example 0 is example `first` of this problem.
   virtual std::unique_ptr<const LockStep> lock_step(const double*, double, int64_t) const { return nullptr; }
 
-  // g += c A_i' mu. Problems that know a faster way than a sparse row override it.
+  // g += c A_i' mu. Problems with a faster way than a sparse row override it.
   virtual void scatter(int64_t i, const double* mu, double c, double* g) const {
     Row row_of_mu;
     row(i, mu, row_of_mu);
     for (size_t k = 0; k < row_of_mu.index.size(); ++k) g[row_of_mu.index[k]] += c * row_of_mu.value[k];
   }
 
-  // w += c A_i' v, and the change of 1/2 dot(w, w): what a dual step needs to know whether it gained.
+  // w += c A_i' v. Returns the change of 1/2 dot(w, w), from which a dual step computes its gain.
   virtual double move(int64_t i, const double* v, double c, double* w) const {
     Row row_of_v;
     row(i, v, row_of_v);
@@ -428,12 +430,12 @@ class Problem {
     return change;
   }
 
-  // The inner product of weights: Euclidean, unless a kernel says otherwise.
+  // The inner product of weights: Euclidean, unless a kernel overrides it.
   virtual double dot(const double* u, const double* v) const { return loops().dot(u, v, dim_); }
 
   void check_example(int64_t i) const { check_number(i, size_); }
 
-  // The zero-one cost where it is a sum over parts: 1 for every part but those of good outputs.
+  // The zero-one cost if it is a sum over parts: 1 for every part except those of good outputs.
   void zero_one_cost(int64_t i, double* delta) const {
     std::fill(delta, delta + parts(i), 1.0);
     Output good;
@@ -444,7 +446,7 @@ class Problem {
     }
   }
 
-  // The same question under scores of the parts.
+  // The same query under scores of the parts.
   void infer_under(int64_t i, const double* theta, const Question& question, double* mu, Answer& answer,
                    Scratch& scratch) const {
     const int64_t n = parts(i);
@@ -467,7 +469,6 @@ class Problem {
   }
 
  protected:
-  // The costs that a question is about.
   void add_costs(int64_t i, const Question& question, Answer& answer, Scratch& scratch) const {
     answer.c0 = 0;
     answer.delta = nullptr;
@@ -491,8 +492,8 @@ class Problem {
   uint64_t serial_ = next_serial();
 };
 
-// What state that belongs to a problem carries: cuts, caches, blocks, stored parts, sharing. Its numbers of parts and
-// examples would point anywhere in another problem, so whoever gets both from Python compares them first.
+// Base of state that belongs to a problem: cuts, caches, blocks, stored parts, sharing. Its indices of parts and
+// examples are meaningless in another problem, so functions that receive both from Python check them first.
 class OfProblem {
  public:
   explicit OfProblem(const Problem& problem) : serial_(problem.serial()) {}
@@ -570,7 +571,7 @@ class BoundLockStep final : public LockStep {
   int64_t first_;
 };
 
-// A structure with its features, bound to a data set.
+// A structure with its features, bound to a dataset.
 class BoundProblem final : public Problem, private Weighted {
  public:
   BoundProblem(std::shared_ptr<const Structure> structure, std::shared_ptr<const Features> features)
@@ -658,7 +659,7 @@ class BoundProblem final : public Problem, private Weighted {
                 : logsum_by_all_parts(*structure_, i, weighted, theta, mu, scratch);
   }
 
-  // Scores stay linear in w; constraints enter at inference only.
+  // Scores stay linear in w; constraints apply only at inference.
   const double* constrain(int64_t i, const double* theta, Scratch& scratch) const {
     if (!constrained_) return theta;
     const int64_t n = parts(i);

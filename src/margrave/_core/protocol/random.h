@@ -1,5 +1,5 @@
-// A small random number generator with a fixed sequence for a seed on every platform (xoshiro256++, Blackman and
-// Vigna).
+// A small random number generator (xoshiro256++, Blackman and Vigna). The sequence of a seed is the same on every
+// platform.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@ namespace margrave {
 class Random {
  public:
   explicit Random(uint64_t seed) {
-    for (uint64_t& word : state_) {  // splitmix64, as its authors advise for seeding
+    for (uint64_t& word : state_) {  // splitmix64, as recommended by its authors for seeding
       seed += 0x9e3779b97f4a7c15u;
       uint64_t z = seed;
       z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -18,8 +18,8 @@ class Random {
     }
   }
 
-  // A sequence for each of many examples. Seeds that are neighbors are far apart in where their sequences begin, so
-  // that example 1 of seed 0 has another sequence than example 0 of seed 1.
+  // A separate sequence for each example. The seed is mixed first, so example 1 of seed 0 and example 0 of seed 1
+  // differ.
   static Random of_example(uint64_t seed, int64_t example) {
     return Random(Random(seed).next() + static_cast<uint64_t>(example));
   }

@@ -1,4 +1,4 @@
-// Memory that a thread reuses from example to example.
+// Memory that a thread reuses for all examples.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace margrave {
 
-// Buffers handed out in stack order: what is taken inside a frame is given back when the frame ends.
+// Buffers in stack order: memory taken inside a frame is returned when the frame ends.
 class Scratch {
  public:
   double* take(int64_t n) {
@@ -19,7 +19,7 @@ class Scratch {
     return buffer.memory.get();
   }
 
-  // One buffer that its owner finds again as it left it; `kept` tells whether it does.
+  // One buffer whose contents persist between calls of the same owner; `kept` reports whether they did.
   double* reuse(const void* owner, int64_t n, bool& kept) {
     kept = owner == owner_ && reused_.size == n;
     if (!kept) {
@@ -42,18 +42,18 @@ class Scratch {
   };
 
  private:
-  // Vectors that straddle two cache lines take twice as long to read.
+  // Reading a vector across two cache lines takes twice as long.
   static constexpr std::align_val_t kCacheLine{64};
   struct Delete {
     void operator()(double* memory) const { ::operator delete[](memory, kCacheLine); }
   };
-  // Not initialized: what a caller does not use of a large buffer takes no memory.
+  // Not initialized: unused pages of a large buffer take no memory.
   struct Buffer {
     std::unique_ptr<double[], Delete> memory;
     int64_t size = 0;
 
     void resize(int64_t n) {
-      memory.reset();  // before the other one is there
+      memory.reset();  // free the old memory before allocating
       size = 0;
       memory.reset(static_cast<double*>(::operator new[](sizeof(double) * static_cast<size_t>(n), kCacheLine)));
       size = n;

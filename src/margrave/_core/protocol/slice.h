@@ -1,4 +1,4 @@
-// Some examples of another problem: the unit of threads, of checkpoints and of clusters.
+// A range of examples of another problem, for threads, checkpoints and clusters.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,7 @@
-// From Python lists of attribute strings, or of dictionaries from names to numbers, to flat rows: one pass, no objects
-// kept.
+// Converts Python lists of attribute strings, or dictionaries from names to numbers, to flat rows, in one pass.
 //
-// Python's objects are walked by the calling thread, which holds the interpreter's lock. Names are looked up as plain
-// bytes, which needs no lock: with several threads, one thread looks up a batch of names while the next is walked.
+// The calling thread, which holds the GIL, walks the Python objects. Names are looked up as plain bytes without the
+// GIL. With several threads, one thread looks up a batch of names while the next batch is walked.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -24,12 +23,12 @@
 
 namespace margrave {
 
-// The end of a sentence about a value.
+// The end of an error message about a value.
 inline std::string not_finite(double value) {
   return std::string(std::isnan(value) ? "nan" : value < 0 ? "-inf" : "inf") + "; values must be finite.";
 }
 
-// Attributes that wait for their numbers, in rows and examples. The last row and the last example may be unfinished.
+// Attributes to be numbered, in rows and examples. The last row and the last example may be unfinished.
 struct NamedRows {
   struct Entry {
     std::string_view name;
@@ -39,7 +38,7 @@ struct NamedRows {
   std::vector<size_t> row_ends;          // in entries
   std::vector<size_t> example_ends;      // in rows
   std::vector<nanobind::object> owners;  // of names that their example does not own
-  std::string copies;                    // of all names one after another, if nobody owns them
+  std::string copies;                    // all names concatenated, if they have no owner
 
   void clear() {
     entries.clear();
@@ -49,7 +48,7 @@ struct NamedRows {
     copies.clear();
   }
 
-  // Copies may move until there are no more to come.
+  // Only valid when no more copies are added: until then they may move.
   void use_copies() {
     const char* next = copies.data();
     for (Entry& entry : entries) {
@@ -67,7 +66,7 @@ class Numbering {
     if (hash_bits < 0 || hash_bits > 30) throw InputError("attributes are hashed to at most 30 bits.");
   }
 
-  // Appends the rows to those of `tokens`. Touches no object of Python.
+  // Appends the rows to those of `tokens`. Touches no Python object.
   void append(const NamedRows& rows, Tokens& tokens) {
     number(rows.entries);
     size_t k = 0;
@@ -85,7 +84,7 @@ class Numbering {
   }
 
  private:
-  static constexpr size_t kTogether = 64;  // names whose slots, offsets and bytes are on their way from memory
+  static constexpr size_t kTogether = 64;  // names whose slots, offsets and bytes are being prefetched
 
   void number(const std::vector<NamedRows::Entry>& entries) {
     ids_.resize(entries.size());
@@ -111,7 +110,7 @@ class Numbering {
   }
 
   static void add(int32_t id, double value, Tokens& tokens) {
-    if (id < 0) return;  // never seen in training: it has no weights
+    if (id < 0) return;  // not seen in training: it has no weights
     if (value != 1.0 && tokens.value.empty()) tokens.value.assign(tokens.index.size(), 1.0);
     if (value != 1.0 || !tokens.value.empty()) tokens.value.push_back(value);
     tokens.index.push_back(id);
@@ -123,17 +122,17 @@ class Numbering {
   std::vector<int32_t> ids_;
 };
 
-// Walks the examples, and has their names numbered.
+// Walks the examples and numbers their names.
 class Encoder {
  public:
-  // unit: what the user calls a token. With several threads, names are numbered on another one if there are many.
+  // unit: the user's word for a token. With several threads, names are numbered on another one if there are many.
   Encoder(Numbering numbering, std::string unit, int threads)
       : numbering_(std::move(numbering)), unit_(std::move(unit)), ahead_(threads > 1) {}
   ~Encoder() { join(); }
   Encoder(const Encoder&) = delete;
   Encoder& operator=(const Encoder&) = delete;
 
-  // examples: a sequence of sequences of tokens; or, with `single`, of tokens.
+  // examples: a sequence of sequences of tokens; with `single`, a sequence of tokens.
   std::shared_ptr<Tokens> encode(nanobind::handle examples, bool single) {
     tokens_ = std::make_shared<Tokens>();
     if (PyUnicode_Check(examples.ptr()) || PyBytes_Check(examples.ptr()) || PyDict_Check(examples.ptr()))
@@ -144,7 +143,7 @@ class Encoder {
       throw InputError(std::string("X must be a sequence of examples, not ") + Py_TYPE(examples.ptr())->tp_name + ".");
     }
     const nanobind::object outer = nanobind::steal(iterator);
-    // one example at a time, so that attributes may be made as they are asked for and need not all be in memory
+    // One example at a time: attributes may be generated lazily and need not all be in memory.
     for (example_ = 0; PyObject* item = PyIter_Next(iterator); ++example_) {
       const nanobind::object example = nanobind::steal(item);
       if (example_ % 1024 == 0 && PyErr_CheckSignals() != 0) throw nanobind::python_error();
@@ -168,12 +167,12 @@ class Encoder {
   }
 
  private:
-  // Names that are looked up while the next are walked: a thread is started for each such batch, which takes far less
-  // time than the names do. With fewer names there is no thread.
+  // Names per batch. A thread is started for each batch, which takes far less time than looking up its names. With
+  // fewer names there is no thread.
   static constexpr size_t kBatch = 1 << 14;
-  static constexpr size_t kBatchBytes = 1 << 22;  // A batch of long names ends here, because their copies take memory.
+  static constexpr size_t kBatchBytes = 1 << 22;  // a batch of long names ends here, because their copies take memory
 
-  // What a wrong type raises becomes our own sentence; anything else (Ctrl-C, a mistake in lazy attributes) goes on up.
+  // Replaces errors about a wrong type by our own message. All others (Ctrl-C, an error in lazy attributes) propagate.
   static void expected_error() {
     if (!PyErr_ExceptionMatches(PyExc_TypeError) && !PyErr_ExceptionMatches(PyExc_UnicodeError) &&
         !PyErr_ExceptionMatches(PyExc_OverflowError))
@@ -186,7 +185,7 @@ class Encoder {
            ": ";
   }
 
-  // expected(): the beginning of the sentence about anything else, which is only put together if it is needed.
+  // expected(): the beginning of the error message, built only if needed.
   template <typename Expected>
   static nanobind::object fast_sequence(nanobind::handle object, const Expected& expected) {
     if (PyUnicode_Check(object.ptr()) || PyBytes_Check(object.ptr()) || PyDict_Check(object.ptr()))
@@ -223,11 +222,11 @@ class Encoder {
         throw InputError(where() + "a " + unit_ +
                          " must be a list of attribute strings or a dictionary from names to numbers, not " +
                          Py_TYPE(token)->tp_name + ".");
-      // __iter__ of a foreign type may do anything, even to the lists that own the waiting names
+      // __iter__ of a foreign type may do anything, even change the lists that own the pending names.
       if (!ahead_ && !PyList_CheckExact(token) && !PyTuple_CheckExact(token)) resolve();
       const nanobind::object attributes = fast_sequence(
           token, [this] { return where() + "a " + unit_ + " must be a list of attribute strings or a dictionary"; });
-      own(attributes);  // a set's list would be gone before its strings are looked up
+      own(attributes);  // a set's list would be freed before its strings are looked up
       for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(attributes.ptr()); ++k) {  // `add` may release objects
         PyObject* name = PySequence_Fast_GET_ITEM(attributes.ptr(), k);
         add(text_of(name), 1.0);
@@ -251,8 +250,8 @@ class Encoder {
       return;
     }
     if (!PyFloat_Check(value) && !PyLong_CheckExact(value) && !PyBool_Check(value)) {
-      // __float__ of a foreign type, or of a subclass of int, may do anything, even to the lists that own the waiting
-      // names: those are looked up first. This releases objects, whose __del__ may do anything as well.
+      // __float__ of a foreign type, or of a subclass of int, may do anything, even change the lists that own the
+      // pending names. So those are looked up first. This releases objects, whose __del__ may do anything as well.
       nanobind::object own_key = nanobind::borrow(key);
       nanobind::object own_value = nanobind::borrow(value);
       if (!ahead_) resolve();
@@ -272,8 +271,8 @@ class Encoder {
     if (number != 0) add(name, number);
   }
 
-  // Names that wait longer than their example lasts are copied: other code may run in the meantime and change the lists
-  // that own them, and references to all of them would cost more time than their bytes.
+  // Names that outlive their example are copied: other code may run in the meantime and change the lists that own them.
+  // Holding references to all of them would cost more time than copying the bytes.
   void add(std::string_view name, double value) {
     if (ahead_) walked_.copies.append(name);
     walked_.entries.push_back({name, value});
@@ -289,7 +288,7 @@ class Encoder {
     walked_.clear();
   }
 
-  // Looks up the names of this batch on another thread, after those of the batch before.
+  // Looks up the names of this batch on another thread, after those of the previous batch.
   void resolve_behind() {
     finish_behind();
     std::swap(walked_, resolved_);
@@ -302,7 +301,7 @@ class Encoder {
       }
     };
     behind_ = start_threads(1, look_up);
-    if (behind_.empty()) look_up(0);  // the system gives no thread
+    if (behind_.empty()) look_up(0);  // no thread available
   }
 
   void finish_behind() {
@@ -318,12 +317,12 @@ class Encoder {
 
   Numbering numbering_;
   std::string unit_;
-  bool ahead_;  // whether names may wait longer than their example lasts
+  bool ahead_;  // whether names may outlive their example
   Py_ssize_t example_ = 0;
   Py_ssize_t token_ = -1;
   std::shared_ptr<Tokens> tokens_;
-  NamedRows walked_;                 // what the calling thread has walked
-  NamedRows resolved_;               // what is being looked up behind it
+  NamedRows walked_;                 // rows walked by the calling thread
+  NamedRows resolved_;               // rows being looked up by the other thread
   std::vector<std::thread> behind_;  // at most one
   std::exception_ptr failure_;
 };

@@ -1,4 +1,4 @@
-// The numbers of fingerprints (inputs/tree_templates.h), in the order in which they were added, with their names.
+// Numbers fingerprints (inputs/tree_templates.h) in the order in which they were added, and stores their names.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ class FingerprintTable {
  public:
   FingerprintTable() : slots_(1024) {}
 
-  // From a model file, which may lie.
+  // From a model file, which may be corrupt.
   FingerprintTable(const std::vector<uint64_t>& fingerprints, std::vector<char> bytes, std::vector<int64_t> offsets)
       : slots_(1024), bytes_(std::move(bytes)), offsets_(std::move(offsets)) {
     if (offsets_.size() != fingerprints.size() + 1 || offsets_.front() != 0 ||
@@ -57,7 +57,7 @@ class FingerprintTable {
 
   bool insert(uint64_t fingerprint) {
     if (find(fingerprint) >= 0) return false;
-    if (fingerprints_.size() >= 0x7ffffffe) throw InputError("more than two thousand million attributes.");
+    if (fingerprints_.size() >= 0x7ffffffe) throw InputError("more than two billion attributes.");
     fingerprints_.push_back(fingerprint);
     if (2 * fingerprints_.size() > slots_.size()) {
       slots_.assign(2 * slots_.size(), {});

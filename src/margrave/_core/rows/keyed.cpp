@@ -1,4 +1,4 @@
-// Python bindings of attributes whose names are numbered before they are spelled.
+// Python bindings of attributes whose values are numbered before their names are built.
 #include "rows/keyed.h"
 
 #include <memory>
@@ -11,10 +11,9 @@
 namespace margrave {
 
 static void bind(nb::module_& m) {
-  nb::class_<KeyedNames>(m, "KeyedNames", nb::is_weak_referenceable(),
-                         "Numbers of values that names are spelled from.");
-  nb::class_<KeyedAttributes>(m, "KeyedAttributes",
-                              "The attributes of sequences, spelled on demand: a list of names for every unit.")
+  nb::class_<KeyedNames>(m, "KeyedNames", nb::is_weak_referenceable(), "Numbers of values from which names are built.");
+  nb::class_<KeyedAttributes>(
+      m, "KeyedAttributes", "The attributes of sequences, with names built on demand: a list of names for every unit.")
       .def_prop_ro("names", &KeyedAttributes::names)
       .def("__len__", &KeyedAttributes::examples)
       .def(
@@ -48,7 +47,7 @@ static void bind(nb::module_& m) {
             return table.encode(attributes, grow, check_signals);
           },
           "attributes"_a, "grow"_a,
-          "Rows of the attributes; new names get a number if `grow`, and are left out if not.");
+          "Rows of the attributes. With `grow`, new names get a number; otherwise they are left out.");
 }
 
 static const Registration registration(bind);

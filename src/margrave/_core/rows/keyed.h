@@ -1,9 +1,9 @@
-// Attributes whose names are numbered before they are spelled.
+// Attributes whose values are numbered before their names are built.
 //
-// Templates over columns meet the same values again and again. They number them (inputs/templates.h), so that an
-// attribute is a pair of integers: its kind, such as a template, and the key of its value. A table from these pairs to
-// the rows of a vocabulary replaces the spelling, hashing and comparing of a string wherever the pair was met before.
-// Two keys of one kind may spell the same name: the table then has the same row for both.
+// Templates over columns see the same values again and again, and number them (inputs/templates.h). An attribute is
+// then a pair of integers: its kind, such as a template, and the key of its value. A table from these pairs to the rows
+// of a vocabulary avoids building, hashing and comparing strings for known pairs. Two keys of one kind may have the
+// same name. The table then has the same row for both.
 #pragma once
 
 #include <algorithm>
@@ -19,30 +19,29 @@
 
 namespace margrave {
 
-// Numbers values, and spells the names of attributes. Keys are valid as long as the object lives.
+// Numbers values, and builds the names of attributes. Keys are valid while the object lives.
 class KeyedNames {
  public:
   virtual ~KeyedNames() = default;
   virtual int64_t kinds() const = 0;
-  virtual int64_t keys(int64_t kind) const = 0;  // How many keys the attributes of a kind have had so far.
+  virtual int64_t keys(int64_t kind) const = 0;  // number of keys of a kind so far
   virtual void spell(int64_t kind, int32_t key, std::string& name) const = 0;
 
-  std::mutex mutex;  // Held by whoever numbers or spells.
+  std::mutex mutex;  // must be held to number or spell
 };
 
-// The attributes of some examples.
 class KeyedAttributes {
  public:
   virtual ~KeyedAttributes() = default;
   virtual const std::shared_ptr<KeyedNames>& names() const = 0;
   virtual int64_t examples() const = 0;
   virtual int64_t units(int64_t example) const = 0;
-  // The keys of all attributes of an example: (units, kinds), -1 where a unit has no attribute of the kind. May number
-  // new values, so that the names' mutex must be held.
+  // The keys of all attributes of an example: (units, kinds), -1 if a unit has no attribute of the kind. May number new
+  // values, so the names' mutex must be held.
   virtual void keys(int64_t example, std::vector<int32_t>& keys) const = 0;
 };
 
-// From (kind, key) to the row of the attribute, for the names of one KeyedNames; filled as names are met.
+// Maps (kind, key) to the row of the attribute, for the names of one KeyedNames. Filled on demand.
 class KeyTable {
  public:
   KeyTable(std::shared_ptr<KeyedNames> names, std::shared_ptr<Vocabulary> vocabulary, int hash_bits)
@@ -55,7 +54,7 @@ class KeyTable {
 
   const std::shared_ptr<Vocabulary>& vocabulary() const { return vocabulary_; }
 
-  // Rows of the attributes; new names get a number in the order in which they occur if `grow`, and are left out if not.
+  // Rows of the attributes. With `grow`, new names are numbered in order of occurrence; otherwise they are left out.
   // check() is called now and then, and may throw.
   template <typename Check>
   std::shared_ptr<Tokens> encode(const KeyedAttributes& attributes, bool grow, const Check& check) {
@@ -79,8 +78,8 @@ class KeyTable {
   }
 
  private:
-  static constexpr int32_t kAbsent = -1;  // The vocabulary does not have the name.
-  static constexpr int32_t kNew = -2;     // The name has not been looked up yet.
+  static constexpr int32_t kAbsent = -1;  // the vocabulary does not have the name
+  static constexpr int32_t kNew = -2;     // the name has not been looked up yet
 
   struct Pending {
     size_t at;  // in keys_
@@ -90,7 +89,7 @@ class KeyTable {
     size_t begin, end;  // of the name in spelled_
   };
 
-  // Names that were absent may be there now, or are to be added.
+  // Absent names may be known by now, or are to be added.
   void forget_absent_names(bool grow) {
     if (!vocabulary_ || (!grow && known_ == vocabulary_->size())) return;
     for (std::vector<int32_t>& rows : rows_) std::replace(rows.begin(), rows.end(), kAbsent, kNew);
@@ -101,8 +100,8 @@ class KeyTable {
     rows_[kind].resize(std::max(needed, 2 * rows_[kind].size()), kNew);
   }
 
-  // Replaces keys by rows. New names are spelled here and looked up when all of the example are known, so that the
-  // slots of the vocabulary are on their way from memory.
+  // Replaces keys by rows. New names are built first and looked up together per example, so the slots of the vocabulary
+  // can be prefetched.
   void find_rows(size_t kinds) {
     pending_.clear();
     spelled_.clear();
@@ -152,7 +151,7 @@ class KeyTable {
   int hash_bits_;
   int64_t known_ = 0;  // the size of the vocabulary at the last look-up
   std::vector<std::vector<int32_t>> rows_;
-  std::vector<int32_t> keys_;  // of an example, and then its rows
+  std::vector<int32_t> keys_;  // keys of an example, later its rows
   std::vector<Pending> pending_;
   std::string spelled_;
 };

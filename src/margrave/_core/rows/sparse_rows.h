@@ -1,4 +1,4 @@
-// What feature maps share that build sparse vectors entry by entry.
+// Helpers of feature maps that build sparse vectors entry by entry.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace margrave {
 
-// Entries of one sparse vector in any order, with repeats, as a Row.
+// Turns the entries of one sparse vector, in any order and with repeats, into a Row.
 inline void merge_entries(std::vector<std::pair<int64_t, double>>& entries, Row& row) {
   std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   row.index.clear();
@@ -24,7 +24,7 @@ inline void merge_entries(std::vector<std::pair<int64_t, double>>& entries, Row&
   }
 }
 
-// g += change; if measured, the change of 1/2 g^2.
+// g += change. If Measured, returns the change of 1/2 g^2.
 template <bool Measured>
 double add_measured(double change, double& g) {
   const double before = g;

@@ -15,7 +15,7 @@
 namespace margrave {
 namespace {
 
-// Where a value of row t stands, for a person.
+// The location of a value of row t, for an error message.
 std::string place(const Tokens& tokens, size_t t, size_t column, bool single, const std::string& unit) {
   const auto& begin = tokens.example_begin;
   const auto after = std::upper_bound(begin.begin(), begin.end(), static_cast<int64_t>(t));
@@ -29,7 +29,7 @@ std::string place(const Tokens& tokens, size_t t, size_t column, bool single, co
 }  // namespace
 
 static void bind(nb::module_& m) {
-  nb::class_<Tokens>(m, "Tokens", "Sparse rows of the tokens of a data set.")
+  nb::class_<Tokens>(m, "Tokens", "Sparse rows of the tokens of a dataset.")
       .def(
           "__init__",
           [](Tokens* self, const In<int64_t>& example_begin, const In<int64_t>& row_begin, const In<int32_t>& index,
@@ -61,7 +61,7 @@ static void bind(nb::module_& m) {
           [](const Tokens& t, const In<int32_t>& map) {
             return t.renumbered(map.data(), static_cast<int64_t>(map.size()));
           },
-          "map"_a, "The same rows, with map[a] in the place of attribute a.");
+          "map"_a, "The same rows, with map[a] in place of attribute a.");
   m.def(
       "lengths",
       [](const In<int64_t>& begin) {
@@ -69,7 +69,7 @@ static void bind(nb::module_& m) {
         for (size_t i = 0; i < lengths.size(); ++i) lengths[i] = begin.data()[i + 1] - begin.data()[i];
         return to_numpy(std::move(lengths));
       },
-      "begin"_a, "How many units each example has, from where they begin and end.");
+      "begin"_a, "The number of units of each example, from where they begin and end.");
   m.def(
       "bounds",
       [](const In<int64_t>& lengths) {
@@ -77,7 +77,7 @@ static void bind(nb::module_& m) {
         for (size_t i = 0; i < lengths.size(); ++i) begin[i + 1] = begin[i] + lengths.data()[i];
         return to_numpy(std::move(begin));
       },
-      "lengths"_a, "Where the units of each example begin, and the end, from how many there are.");
+      "lengths"_a, "Where the units of each example begin, and the end, from their numbers.");
   m.def(
       "dense_rows",
       [](const nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>& x, const In<int64_t>& begin,

@@ -1,4 +1,4 @@
-// Sparse rows of attributes: what tables, sparse parts and kernels read.
+// Sparse rows of attributes, the input of tables, sparse parts and kernels.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace margrave {
 
-// Sparse rows of all tokens of a data set.
+// Sparse rows of all tokens of a dataset.
 struct Tokens {
   std::vector<int64_t> example_begin{0};  // (examples + 1) in tokens
   std::vector<int64_t> row_begin{0};      // (tokens + 1) in entries
@@ -21,7 +21,7 @@ struct Tokens {
   int64_t examples() const { return static_cast<int64_t>(example_begin.size()) - 1; }
   int64_t tokens() const { return static_cast<int64_t>(row_begin.size()) - 1; }
 
-  // The same rows with attribute a called number[a].
+  // The same rows with attribute a renamed to number[a].
   Tokens renumbered(const int32_t* number, int64_t n) const {
     Tokens result = *this;
     for (int32_t& a : result.index) {

@@ -45,10 +45,10 @@ static void bind(nb::module_& m) {
             return std::make_pair(to_numpy(std::vector<uint8_t>(v.bytes().begin(), v.bytes().end())),
                                   to_numpy(std::vector<int64_t>(v.offsets())));
           },
-          "The names one after another as bytes, and where each begins.")
+          "The concatenated names as bytes, and where each begins.")
       .def(
           "merge", [](Vocabulary& v, const Vocabulary& other) { return to_numpy(v.merge(other)); }, "other"_a,
-          "Adds the names of another vocabulary in their order; their numbers here.")
+          "Adds the names of another vocabulary in order. Returns their numbers here.")
       .def("__getstate__", [](const nb::object& self) { return self.attr("arrays")(); })
       .def("__setstate__", [](Vocabulary& self, const std::pair<In<uint8_t>, In<int64_t>>& state) {
         const auto& [bytes, offsets] = state;

@@ -1,4 +1,4 @@
-// Attribute names and their numbers, in flat arrays: the names as a model file holds them, and a hash table over them.
+// Attribute names and their numbers, in flat arrays: the names as in a model file, and a hash table over them.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace margrave {
 
-// The same on every machine, since it decides the rows of hashed attributes, which model files keep.
+// Must be the same on every machine: it determines the rows of hashed attributes in model files.
 inline uint64_t hash_bytes(const char* bytes, size_t n) {
   constexpr uint64_t kMultiplier = 0x9fb21c651e98df25u;
   uint64_t h = 0x243f6a8885a308d3u ^ (n * kMultiplier);
@@ -36,7 +36,8 @@ class Vocabulary {
  public:
   Vocabulary() : offsets_(1, 0), slots_(16, 0) {}
 
-  // From a model file: all names one after another, and where each begins. A file may lie, so everything is checked.
+  // From a model file: all names concatenated, and where each begins. The file may be corrupt, so everything is
+  // checked.
   Vocabulary(std::vector<char> bytes, std::vector<int64_t> offsets)
       : bytes_(std::move(bytes)), offsets_(std::move(offsets)), slots_(16, 0) {
     const bool good = !offsets_.empty() && offsets_.front() == 0 &&
@@ -44,7 +45,7 @@ class Vocabulary {
                       std::is_sorted(offsets_.begin(), offsets_.end()) && offsets_.size() <= kMost;
     if (!good) throw InputError("the bounds of the names in a vocabulary must ascend from 0 to their length.");
     while (slots_.size() < 2 * offsets_.size()) slots_.resize(2 * slots_.size());
-    constexpr int64_t kAhead = 8;  // names whose slots are on their way from memory
+    constexpr int64_t kAhead = 8;  // names whose slots are being prefetched
     std::vector<uint64_t> hashes(static_cast<size_t>(size()));
     for (int64_t id = 0; id < size() + kAhead; ++id) {
       if (id < size()) {
@@ -68,7 +69,7 @@ class Vocabulary {
 
   void prefetch(uint64_t hash) const { __builtin_prefetch(&slots_[hash & (slots_.size() - 1)]); }
 
-  // The next two steps of a look-up, for names whose slot has arrived: where the name begins, and then its bytes.
+  // The next two steps of a look-up once the slot is in cache: the offset of the name, then its bytes.
   void prefetch_offset(uint64_t hash) const {
     const uint64_t slot = slots_[hash & (slots_.size() - 1)];
     if (slot != 0 && ((slot ^ hash) & ~kIdMask) == 0) __builtin_prefetch(&offsets_[(slot & kIdMask) - 1]);
@@ -87,7 +88,7 @@ class Vocabulary {
   int32_t add(std::string_view text, uint64_t hash) {
     size_t at = locate(text, hash);
     if (slots_[at] != 0) return static_cast<int32_t>((slots_[at] & kIdMask) - 1);
-    if (static_cast<uint64_t>(size()) >= kMost) throw InputError("more than two thousand million attributes.");
+    if (static_cast<uint64_t>(size()) >= kMost) throw InputError("more than two billion attributes.");
     if (slots_.size() < 2 * static_cast<size_t>(size() + 1)) {
       grow();
       at = locate(text, hash);
@@ -98,7 +99,7 @@ class Vocabulary {
     return static_cast<int32_t>(size() - 1);
   }
 
-  // Adds the names of another vocabulary in their order; their numbers here.
+  // Adds the names of another vocabulary in order. Returns their numbers here.
   std::vector<int32_t> merge(const Vocabulary& other) {
     std::vector<int32_t> numbers(static_cast<size_t>(other.size()));
     for (int64_t k = 0; k < other.size(); ++k) {
@@ -115,8 +116,7 @@ class Vocabulary {
   static constexpr uint64_t kIdMask = 0xffffffffu;  // low half: id + 1, or 0; high half: that of the hash
   static constexpr uint64_t kMost = 0x7ffffffeu;
 
-  // The slot that holds the name, or the empty one where it belongs. At most half of the slots are full when built
-  // here; a stored table has at least one empty slot, so the search ends.
+  // The slot of the name, or the empty one where it belongs. At most half of the slots are full, so the search ends.
   size_t locate(std::string_view text, uint64_t hash) const {
     const size_t mask = slots_.size() - 1;
     for (size_t at = hash & mask;; at = (at + 1) & mask) {

@@ -1,8 +1,8 @@
 // Rows of the trellis of alignments (engines/alignment.h; see loops_body.h).
 //
-// M and X of a row depend on the row above alone. Y runs along the row, Y(j) = max(open(j), extend(j) + Y(j-1)), and is
-// computed by scans: within a vector in steps of 1, 2 and 4 lanes, and then from the last lane of the vector before.
-// Sums have the same form, with products in place of sums and sums in place of maxima.
+// M and X of a row depend only on the row above. Y runs along the row, Y(j) = max(open(j), extend(j) + Y(j-1)), and is
+// computed by scans: within a vector in steps of 1, 2 and 4 lanes, then from the last lane of the vector before. Sums
+// have the same form, with sums for maxima and products for sums.
 #pragma once
 
 #include "simd/vectors.h"
@@ -10,7 +10,7 @@
 namespace margrave {
 namespace {
 
-// The lanes of v, `By` places further, with the last lanes of `before` in front.
+// The lanes of v, shifted up by `By`, with the last lanes of `before` in front.
 template <int By>
 inline V shifted(V before, V v) {
 #ifdef __AVX512F__
@@ -66,7 +66,7 @@ double alignment_best_row(const AlignmentRow& row) {
   return max(top);
 }
 
-// The lanes of v, `By` places to the front, with the first lanes of `after` behind.
+// The lanes of v, shifted down by `By`, with the first lanes of `after` at the end.
 template <int By>
 inline V advanced(V v, V after) {
 #ifdef __AVX512F__
@@ -149,7 +149,7 @@ double alignment_share_row(const AlignmentSums& row, AlignmentShares& shares) {
     store(row.m_here + j, m);
     store(row.x_here + j, x);
     total += (m + x) + y;
-    // What passes here.
+    // Posteriors of this cell.
     const V m_before = load(shares.m + j), x_before = load(shares.x + j), y_before = load(shares.y + j);
     const V begins = begin_x * load(row.begin_y + j) * load(row.pair + j) * m * share;
     const V finishes = m_before * finish * share;

@@ -44,7 +44,7 @@ struct Range {
 
 inline V smallest_live(V smallest, V x) { return min(smallest, x > 0.0 ? x : all(kInf)); }
 
-// The scores of a position as exp(theta - top), or false if their range and that of the transitions into it is too
+// The scores of a position as exp(theta - top). False if their range, with that of the transitions into it, is too
 // large for scaled probabilities.
 inline bool exp_scores(int64_t labels, int64_t vectors, const double* score, double range_of_table, double* e,
                        double* top, bool* forbidden) {
@@ -61,8 +61,8 @@ inline bool exp_scores(int64_t labels, int64_t vectors, const double* score, dou
   return true;
 }
 
-// A message times the scores of its position, divided by the sum, which is returned; 0 if it or, where states may be
-// forbidden, a live state is too small.
+// Multiplies a message by the scores of its position, divides by the sum, and returns the sum. Returns 0 if the sum is
+// too small or, where states may be forbidden, a live state is.
 inline double scaled_message(int64_t vectors, const double* message, const double* e, bool forbidden, double* out) {
   V sums = all(0.0);
   V smallest = all(kInf);
@@ -86,7 +86,7 @@ int64_t vectors_of(int64_t labels) {
 
 // ---- many labels ----
 //
-// Up to 32 labels a row stays in registers. With more (N = 0), blocks of a row do, while the table streams past them.
+// Up to 32 labels, a row stays in registers. With more (N = 0), blocks of a row do, while the table streams past them.
 
 // out[j] = sum_i x[i] table[i][j] for all columns, in the order of i.
 template <int B>
@@ -98,15 +98,15 @@ void row_times_table_block(int64_t labels, int64_t width, const double* x, const
   for (int b = 0; b < B; ++b) store(out + kLanes * b, sums[b]);
 }
 
-// A sum must wait for the one before it, so that a block of few vectors takes as long as a larger one: the blocks of a
-// row are about equally large.
+// Each addition waits for the one before, so a block of few vectors takes as long as a larger one. The blocks of a row
+// therefore have about equal size.
 void row_times_table(int64_t labels, int64_t vectors, const double* x, const double* table, double* out) {
   using Block = void (*)(int64_t, int64_t, const double*, const double*, double*);
   constexpr Block kBlocks[] = {row_times_table_block<1>,  row_times_table_block<2>,  row_times_table_block<3>,
                                row_times_table_block<4>,  row_times_table_block<5>,  row_times_table_block<6>,
                                row_times_table_block<7>,  row_times_table_block<8>,  row_times_table_block<9>,
                                row_times_table_block<10>, row_times_table_block<11>, row_times_table_block<12>};
-  constexpr int64_t kLargest = 12;  // with what is multiplied, 16 registers are enough
+  constexpr int64_t kLargest = 12;  // with the factors, 16 registers suffice
   int64_t k = 0;
   for (int64_t blocks = (vectors + kLargest - 1) / kLargest; blocks > 0; --blocks) {
     const int64_t size = (vectors - k + blocks - 1) / blocks;
@@ -141,7 +141,7 @@ void table_times_column(int64_t labels, int64_t vectors, const double* table, co
   rows.template operator()<1>();
 }
 
-// One step forward and one backward with the same table, of which every entry is read once:
+// One step forward and one backward with the same table, reading every entry once:
 // ahead[j] = sum_i x[i] table[i][j] and behind[i] += sum_j table[i][j] y[j], for R rows and B vectors of columns.
 template <int R, int B>
 inline void both_products_rows(int64_t width, const double* table, const double* x, const V (&y)[B], V (&ahead)[B],
@@ -155,7 +155,7 @@ inline void both_products_rows(int64_t width, const double* table, const double*
     for (int b = 0; b < B; ++b) {
       V entries = load(table + r * width + kLanes * b);
 #ifdef __AVX512F__
-      __asm__("" : "+v"(entries));  // Otherwise the compiler reads them twice.
+      __asm__("" : "+v"(entries));  // otherwise the compiler reads them twice
 #endif
       ahead[b] += source * entries;
       sums[r] += entries * y[b];
@@ -206,7 +206,7 @@ void both_products(int64_t labels, int64_t vectors, const double* table, const d
   }
 }
 
-// mu[i][j] = table[i][j] sum_t alpha[t][i] v[t + 1][j] over `steps` steps: R rows and B vectors of columns in
+// mu[i][j] = table[i][j] sum_t alpha[t][i] v[t + 1][j] over `steps` steps, with R rows and B vectors of columns in
 // registers.
 template <int R, int B>
 void outer_products_block(int64_t steps, int64_t width, const double* alpha, const double* v, V (&sums)[R][B]) {
@@ -253,7 +253,7 @@ void outer_products(int64_t steps, int64_t labels, int64_t vectors, const double
 
 template <int N>
 void transpose(int64_t labels, ChainTable* out) {
-  if (N == 0) return;  // with many labels the rows of `forward` serve both directions
+  if (N == 0) return;  // with many labels, the rows of `forward` serve both directions
   const int64_t width = kLanes * vectors_of<N>(labels);
   for (int64_t j = 0; j < labels; ++j) {
     for (int64_t i = 0; i < labels; ++i) out->backward[j * width + i] = out->forward[i * width + j];
@@ -308,10 +308,10 @@ void chain_table_listed(int64_t labels, const int32_t* list, int64_t n, const do
   transpose<N>(labels, out);
 }
 
-// Forward-backward with many labels and one table, which is too large for the first-level cache: the messages forward
-// to position t and backward to position length - 1 - t are computed together. Messages of both directions sum to 1
-// with the scores of their positions, alpha[t] forward and v[t] backward, so that with beta[t] = M v[t + 1], or 1 at
-// the end, and z[t] = <alpha[t], beta[t]>
+// Forward-backward with many labels and one table, too large for the L1 cache. The messages forward to position t and
+// backward to position length - 1 - t are computed together. Messages of both directions, with the scores of their
+// positions, sum to 1: alpha[t] forward and v[t] backward. With beta[t] = M v[t + 1], or 1 at the end, and z[t] =
+// <alpha[t], beta[t]>,
 //
 //   mu[t] = alpha[t] beta[t] / z[t],   mu[t, t + 1] = alpha[t] M v[t + 1] / z[t].
 bool chain_logsum_both_ways(int64_t length, int64_t labels, const double* theta, const ChainTable& table, double* mu,
@@ -324,7 +324,7 @@ bool chain_logsum_both_ways(int64_t length, int64_t labels, const double* theta,
   double* ahead = v + length * width;         // (width)
   double* behind = ahead + width;             // (width): beta
   if (length > 1 && table.top == -kInf) return false;
-  double shift = static_cast<double>(length - 1) * table.top;  // what was taken out of the exponents
+  double shift = static_cast<double>(length - 1) * table.top;  // sum of the maxima taken out of exponents
   double scale = 1;  // product of the latest normalizers, whose logs sum to log Z
   bool forbidden = length > 1 && table.forbidden;
   for (int64_t t = 0; t < length; ++t) {
@@ -343,7 +343,7 @@ bool chain_logsum_both_ways(int64_t length, int64_t labels, const double* theta,
     }
     return total > 0;
   };
-  const auto backward = [&](int64_t t) {  // to v[t], after beta[t] has been put down where the marginals will be
+  const auto backward = [&](int64_t t) {  // to v[t], after storing beta[t] in place of the marginals
     for (int64_t k = 0; k < vectors; ++k) store_row(mu + t * labels, k, labels, load(behind + kLanes * k));
     return t == 0 || scaled_message(vectors, behind, emission + t * width, forbidden, v + t * width) > 0;
   };
@@ -379,7 +379,7 @@ bool chain_logsum_both_ways(int64_t length, int64_t labels, const double* theta,
   return true;
 }
 
-// N is the number of vectors of a row of labels if the compiler shall know it, or 0. Padding has probability 0.
+// N is the number of vectors of a row of labels if known at compile time, else 0. Padding has probability 0.
 template <int N>
 bool chain_logsum(int64_t length, int64_t labels, const double* theta, const ChainTable* tables, int64_t stride,
                   double* mu, double* mu_transitions, double* scratch, double* log_z) {
@@ -392,7 +392,7 @@ bool chain_logsum(int64_t length, int64_t labels, const double* theta, const Cha
   double* pairs = alpha + length * width;     // (labels, width): expected transitions, tied
   double* room = pairs + labels * width;      // (width)
 
-  double shift = 0;  // what was taken out of the exponents
+  double shift = 0;  // sum of the maxima taken out of exponents
   double scale = 1;  // product of the latest normalizers, whose logs sum to log Z
   bool forbidden = false;
   for (int64_t t = 0; t < length; ++t) {
@@ -448,8 +448,8 @@ bool chain_logsum(int64_t length, int64_t labels, const double* theta, const Cha
   }
   *log_z = shift + __builtin_log(scale);
 
-  // Backward. beta of the last position is 1; v[j] = e[t][j] beta[t][j] / normalizer[t]; the marginal is alpha beta,
-  // and a transition's is alpha[t-1][i] M[i][j] v[j].
+  // Backward. beta of the last position is 1; v[j] = e[t][j] beta[t][j] / normalizer[t]. The marginal of a label is
+  // alpha beta, and that of a transition alpha[t-1][i] M[i][j] v[j].
   if (N > 0 && stride == 0)
     for (int64_t k = 0; k < labels * width; ++k) pairs[k] = 0;
   V local[N > 0 ? N : 1];
@@ -553,7 +553,7 @@ void best_sources(int64_t labels, int64_t vectors, const double* before, const d
 }
 
 // Viterbi: top[t][j] = max_i top[t-1][i] + transition[i][j] + theta[t][j]; the first i wins a tie. The second best
-// labels leave the best ones for the last time at some t, with some other j: top[t][j] and the rest of the best.
+// labels leave the best ones for the last time at some t, for some other j: top[t][j] plus the rest of the best.
 template <int N>
 double chain_viterbi(int64_t length, int64_t labels, const double* theta, const double* transitions, int64_t stride,
                      int32_t* best, int32_t* second, double* value_of_second, double* scratch) {
@@ -610,7 +610,7 @@ double chain_viterbi(int64_t length, int64_t labels, const double* theta, const 
     if (last[j] > last[label]) label = j;
   follow(length - 1, label, best);
   if (!second) return last[label];
-  double rest = 0;  // of the best labels' score, after t and the transition into t + 1
+  double rest = 0;  // score of the best labels after t, with the transition into t + 1
   int64_t leaves_at = -1, leaves_to = 0;
   *value_of_second = -kInf;
   for (int64_t t = length - 1; t >= 0; --t) {

@@ -1,9 +1,9 @@
 // Chains in lock-step: the same step of kLockStep label sequences at once, one in each lane (see loops_body.h).
 //
-// Numbers of a position lie as (label, lane), so that a product of the transition table with a vector becomes one with
-// a matrix, and a table's entry is read once for all lanes. Nothing crosses lanes but the sum of the expected
-// transitions, so that what is computed for a sequence does not depend on those beside it. Positions beyond the end of
-// a lane's sequence have emissions of 1, and nothing is read from them.
+// The values of a position are stored as (label, lane). The product of the transition table with a vector becomes one
+// with a matrix, and each table entry is read once for all lanes. Only the sum of the expected transitions crosses
+// lanes, so the result for a sequence does not depend on the other lanes. Positions beyond the end of a lane's sequence
+// have emissions of 1, and nothing is read from them.
 #pragma once
 
 #include "simd/chain_body.h"
@@ -12,7 +12,7 @@
 namespace margrave {
 namespace {
 
-constexpr int kGroups = kLockStep / kLanes;  // vectors of all lanes
+constexpr int kGroups = kLockStep / kLanes;  // vectors per row of lanes
 
 inline V interleave_low(V a, V b) {
 #ifdef __AVX512F__
@@ -52,11 +52,11 @@ inline bool any(I mask) {
 #endif
 }
 
-inline double* aligned(double* p) {  // to a line of the cache
+inline double* aligned(double* p) {  // to a cache line
   return reinterpret_cast<double*>((reinterpret_cast<uintptr_t>(p) + 63) / 64 * 64);
 }
 
-// Rows of labels, one for each lane, into (label, lane). `row(lane, k)` is vector k of a lane's row.
+// Transposes rows of labels, one for each lane, to (label, lane). `row(lane, k)` is vector k of a lane's row.
 template <typename Row>
 void into_lanes(int64_t labels, double* out, const Row& row) {
   for (int64_t k = 0; kLanes * k < labels; ++k)
@@ -69,7 +69,7 @@ void into_lanes(int64_t labels, double* out, const Row& row) {
     }
 }
 
-// out[a] = sum_b table[a * across + b * along] x[b] of J neighboring a.
+// out[a] = sum_b table[a * across + b * along] x[b] for J consecutive a.
 template <int J>
 void lanes_product_block(int64_t labels, const double* table, int64_t across, int64_t along, const double* x,
                          double* out) {
@@ -99,7 +99,7 @@ void lanes_product(int64_t labels, const double* table, int64_t across, int64_t 
 // base + sum over the entries of group k of excess x[other].
 inline void listed_sum(const LaneEntries& entries, int64_t k, const double* x, const V (&base)[kGroups],
                        V (&out)[kGroups]) {
-  V sums[2][kGroups];  // two, for an addition takes longer than the loads that it needs
+  V sums[2][kGroups];  // two, because an addition takes longer than its loads
   for (int g = 0; g < kGroups; ++g) {
     sums[0][g] = base[g];
     sums[1][g] = all(0.0);
@@ -116,9 +116,9 @@ inline void listed_sum(const LaneEntries& entries, int64_t k, const double* x, c
   for (int g = 0; g < kGroups; ++g) out[g] = sums[0][g] + sums[1][g];
 }
 
-// The product of a table that is a constant plus what its listed entries exceed it by: out[a] = constant sum_b x[b] +
-// sum over the listed b of excess x[b]. The excess may be negative. Where it takes away nearly all of the constant
-// part, what is left has lost its digits, and that label of that lane is computed from the whole table.
+// The product of a table that is a constant plus the excess of its listed entries: out[a] = constant sum_b x[b] + sum
+// over the listed b of excess x[b]. The excess may be negative. If it cancels nearly all of the constant part, the
+// result loses precision, and that label of that lane is recomputed from the whole table.
 void lanes_sparse_product(int64_t labels, const LaneTable& table, const LaneEntries& entries, int64_t across,
                           int64_t along, const double* x, const V (&total)[kGroups], double* out) {
   V base[kGroups], limit[kGroups];
@@ -141,7 +141,7 @@ void lanes_sparse_product(int64_t labels, const LaneTable& table, const LaneEntr
   }
 }
 
-// Sums over P steps of alpha[i] v[j] of the listed transitions, each summed up to kLanes numbers.
+// Sums over P steps of alpha[i] v[j] for the listed transitions, each reduced to kLanes numbers.
 template <int P>
 void lanes_sparse_pairs(int64_t labels, const LaneEntries& entries, const double* alpha, const double* v,
                         double* sums) {
@@ -165,7 +165,7 @@ void lanes_sparse_pairs(int64_t labels, const LaneEntries& entries, const double
   }
 }
 
-// pairs[i][j] += table[i][j] sum over all steps and lanes of alpha[i] v[j], of R rows and C columns.
+// pairs[i][j] += table[i][j] sum over all steps and lanes of alpha[i] v[j], for R rows and C columns.
 template <int R, int C>
 void lanes_pairs_block(int64_t steps, int64_t labels, int64_t width, int64_t i, int64_t j, const double* alpha,
                        const double* v, const double* table, double* pairs) {
@@ -196,7 +196,7 @@ void lanes_pairs_rows(int64_t steps, int64_t labels, int64_t width, int64_t i, c
   for (; j < labels; ++j) lanes_pairs_block<R, 1>(steps, labels, width, i, j, alpha, v, table, pairs);
 }
 
-// The expected transitions of all lanes, summed: v holds the lanes' weights.
+// The expected transitions, summed over all lanes; v includes the lanes' weights.
 void lanes_pairs(int64_t steps, const LaneTable& table, const double* alpha, const double* v, double* sums,
                  double* pairs) {
   const int64_t labels = table.labels;
@@ -218,10 +218,9 @@ void lanes_pairs(int64_t steps, const LaneTable& table, const double* alpha, con
       pairs[entries.part[q]] += entries.value[q] * sum(load(sums + q * kLanes));
 }
 
-// The least sum of a lane's messages: at least a hundred orders of magnitude are left for the smallest of them.
+// The smallest allowed sum of a lane's messages. It leaves a hundred orders of magnitude for the smallest message.
 constexpr double kLeastSum = 1e-100;
 
-// One number for each lane.
 struct PerLane {
   alignas(64) double x[kLockStep] = {};
   double& operator[](int64_t b) { return x[b]; }
@@ -229,21 +228,21 @@ struct PerLane {
   void set(int g, V value) { store(x + g * kLanes, value); }
 };
 
-// The logs of the sums that messages are divided by, and of what was taken out of exponents, in each lane.
+// By lane: the logs of the sums by which messages are divided, plus the maxima taken out of exponents.
 struct Normalizers {
   double shift[kLockStep] = {};
-  double scale[kLockStep];  // what is not yet in the shift
+  double scale[kLockStep];  // not yet in the shift
 
   Normalizers() {
     for (double& each : scale) each = 1;
   }
 
-  // 1 over the sum of a lane's messages at position t. The lane is exact no longer if the sum is too small, or if a
-  // state is starved.
+  // Returns 1 over the sum of a lane's messages at position t. The lane is no longer exact if the sum is too small, or
+  // if a state is starved.
   double add(ChainLane& lane, int b, int64_t t, double total, bool starved) {
     const bool enough = total > kLeastSum;
     if (t < lane.length) lane.exact &= enough && !starved;
-    if (!enough) total = 1;  // what follows is not used
+    if (!enough) total = 1;  // the result is not used
     if (t >= lane.length) return 1 / total;
     scale[b] *= total;
     if (scale[b] < 1e-90 || scale[b] > 1e90) {
@@ -255,8 +254,8 @@ struct Normalizers {
   double log_z(int b) const { return shift[b] + __builtin_log(scale[b]); }
 };
 
-// Emissions exp(theta - max) of position t, and what was taken out of the exponents; false in `exact` if the position
-// leaves the range where scaled probabilities are. From there on a lane has emissions of 1.
+// Emissions exp(theta - max) of position t, and the maxima. `exact` becomes false if the position exceeds the range of
+// scaled probabilities. From there on, the lane has emissions of 1.
 void lanes_emissions(const LaneScores& table, ChainLane* lanes, int64_t t, double* emission, double* shift,
                      bool* forbidden) {
   const int64_t labels = table.labels;
@@ -284,7 +283,7 @@ void lanes_emissions(const LaneScores& table, ChainLane* lanes, int64_t t, doubl
   });
 }
 
-// Marginals (label, lane) of position t into the rows of the lanes that are as long.
+// Stores the marginals (label, lane) of position t in the rows of the lanes that are long enough.
 void store_marginals(int64_t labels, const double* marginals, ChainLane* lanes, int64_t t) {
   for (int64_t k = 0; kLanes * k < labels; ++k)
     for (int g = 0; g < kGroups; ++g) {
@@ -299,11 +298,10 @@ void store_marginals(int64_t labels, const double* marginals, ChainLane* lanes, 
     }
 }
 
-// Forward and, if marginals are wanted, backward as in chain_logsum, whose rules for leaving scaled probabilities hold
-// for each lane. Forward messages are stored as they come, and divided by their sum where they are used, which spares
-// a pass over them; a sum must then be larger for products of two messages to be exact (kLeastSum). Adds weight times
-// the expected transitions of every exact lane to `pairs`: of all transitions or, if the table is sparse, of those that
-// it lists.
+// Forward and, if marginals are requested, backward as in chain_logsum. Its rules for leaving scaled probabilities
+// apply to each lane. Forward messages are stored unscaled and divided by their sum on use, which saves a pass over
+// them. The sum must then be larger to keep products of two messages exact (kLeastSum). Adds weight times the expected
+// transitions of every exact lane to `pairs`: all transitions or, if the table is sparse, the listed ones.
 void chain_lanes(const LaneTable& table, ChainLane* lanes, bool marginals, double* pairs, double* scratch) {
   const int64_t labels = table.labels;
   const int64_t width = (labels + kLanes - 1) / kLanes * kLanes;
@@ -323,7 +321,7 @@ void chain_lanes(const LaneTable& table, ChainLane* lanes, bool marginals, doubl
   double* inverses = here + row;  // (steps, lane): 1 over the normalizer
   double* sums = inverses + steps * kLockStep;
   bool watch = false;  // whether -inf may starve a state of any lane
-  V mass[kGroups];     // what the messages of the step before sum to
+  V mass[kGroups];     // sum of the messages of the step before
   for (int64_t t = 0; t < steps; ++t) {
     double* e = emission + t * row;
     double* a = alpha + t * row;
@@ -370,7 +368,7 @@ void chain_lanes(const LaneTable& table, ChainLane* lanes, bool marginals, doubl
     for (int g = 0; g < kGroups; ++g) {
       const I begins = last.group(g) > 0.0;
       const V inverse = load(inverses + t * kLockStep + g * kLanes);
-      // of the messages before, with which the expected transitions multiply the result
+      // Includes the normalizer of the messages before: the expected transitions multiply them with the result.
       const V factor = weight.group(g) * (t == 0 ? all(1.0) : load(inverses + (t - 1) * kLockStep + g * kLanes));
       V sum_of = all(0.0);
       V least = all(kInf);
@@ -404,8 +402,7 @@ void chain_lanes(const LaneTable& table, ChainLane* lanes, bool marginals, doubl
 
 // ---- Viterbi over a sparse table ----
 
-// The kept best of all labels at one position, in each lane: values descend, and of equal ones the first label is
-// first.
+// The kKept best labels of one position, in each lane. Values descend; of equal ones, the first label comes first.
 constexpr int kKept = 4;
 static_assert(kKept <= kLockStep && kLockStep == sizeof(uint64_t));
 struct Kept {
@@ -434,7 +431,7 @@ Kept best_labels(int64_t labels, const double* x) {
 
 typedef int8_t Bytes __attribute__((vector_size(kLanes), aligned(1), may_alias));
 
-// The best label before j among those without a listed transition to it; `before` is a lane's.
+// The best label before j without a listed transition to it, in one lane.
 void best_unlisted(const LaneTable& table, int64_t j, const double* before, double* value, double* label) {
   const uint8_t* listed = table.listed + j;
   *value = -kInf;
@@ -445,13 +442,13 @@ void best_unlisted(const LaneTable& table, int64_t j, const double* before, doub
     }
 }
 
-// tops[j] = the best of before[i] + transition[i][j], and the first i that attains it. The best of the labels whose
-// transition to j is not listed is nearly always one of the kept ones; otherwise all labels are searched.
-// `room` holds kKept * labels numbers.
+// tops[j] = the best of before[i] + transition[i][j], and the first i that attains it. The best label without a listed
+// transition to j is nearly always one of the kept ones; otherwise all labels are searched. `room` holds kKept * labels
+// numbers.
 void lanes_best_sources(const LaneTable& table, const double* before, double* tops, double* back, double* room) {
   const int64_t labels = table.labels;
   Kept kept[kGroups];
-  uint64_t* listed[kKept];  // for each target a byte for each lane: whether it is listed with the kept label
+  uint64_t* listed[kKept];  // by target, one byte per lane: whether it is listed with the kept label
   for (int g = 0; g < kGroups; ++g) kept[g] = best_labels(labels, before + g * kLanes);
   for (int k = 0; k < kKept; ++k) {
     listed[k] = reinterpret_cast<uint64_t*>(room) + k * labels;
@@ -481,7 +478,7 @@ void lanes_best_sources(const LaneTable& table, const double* before, double* to
     for (int g = 0; g < kGroups; ++g) {
       V value = all(-kInf);
       V label = all(0.0);
-      I without = ~I{};  // no kept label is found yet
+      I without = ~I{};  // no kept label found yet
       for (int n = kKept - 1; n >= 0; --n) {
         const auto* bytes = reinterpret_cast<const int8_t*>(listed[n] + j) + g * kLanes;
         const I out = __builtin_convertvector(*reinterpret_cast<const Bytes*>(bytes), I);
@@ -498,7 +495,7 @@ void lanes_best_sources(const LaneTable& table, const double* before, double* to
           value[c] = its_value;
           label[c] = its_label;
         }
-      // Of equal ones the first wins; where nothing is reached, nothing is better than label 0.
+      // Of equal ones the first wins. If nothing is reached, the result is label 0.
       const I better = (value > top[g]) | ((value == top[g]) & (value > -kInf) & (label < from[g]));
       store(tops + j * kLockStep + g * kLanes, better ? value : top[g]);
       store(back + j * kLockStep + g * kLanes, better ? label : from[g]);
@@ -506,7 +503,7 @@ void lanes_best_sources(const LaneTable& table, const double* before, double* to
   }
 }
 
-// As chain_viterbi, of every lane, and with the same sums: a transition that is not listed scores 0.
+// chain_viterbi for every lane, with the same sums: a transition that is not listed scores 0.
 void chain_lanes_viterbi(const LaneTable& table, ChainLane* lanes, double* scratch) {
   const int64_t labels = table.labels;
   const int64_t row = labels * kLockStep;
@@ -515,7 +512,7 @@ void chain_lanes_viterbi(const LaneTable& table, ChainLane* lanes, double* scrat
   double* tops = aligned(scratch);
   double* back = tops + steps * row;
   double* scores = back + steps * row;
-  double* room = scores + row;  // one row: kKept numbers a label are less
+  double* room = scores + row;  // one row: more than kKept numbers per label
   for (int64_t t = 0; t < steps; ++t) {
     double* top = tops + t * row;
     into_lanes(labels, t == 0 ? top : scores, [&](int b, int64_t k) {

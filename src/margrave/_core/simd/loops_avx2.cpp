@@ -1,4 +1,4 @@
-// The hot loops for processors with AVX2 and FMA; this file alone is compiled with those switches.
+// The hot loops for processors with AVX2 and FMA; only this file is compiled with those switches.
 #include "simd/loops.h"
 //
 #include "simd/loops_body.h"

@@ -1,4 +1,4 @@
-// The hot loops for processors with AVX-512; this file alone is compiled with those switches.
+// The hot loops for processors with AVX-512; only this file is compiled with those switches.
 #include "simd/loops.h"
 //
 #include "simd/loops_body.h"

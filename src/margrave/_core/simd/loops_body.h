@@ -1,6 +1,6 @@
-// Bodies of the hot loops; included once per instruction set, each time in a file of its own (see loops.h).
-// Everything has internal linkage. Only loops.h and intrinsics are used, so that nothing that the linker shares with
-// other files is compiled for a newer processor.
+// Bodies of the hot loops; included once per instruction set, each time in a separate file (see loops.h). Everything
+// has internal linkage. Only loops.h and intrinsics are used, so no code that the linker shares with other files is
+// compiled for a newer processor.
 #include "simd/alignment_body.h"
 #include "simd/chain_body.h"
 #include "simd/gibbs_body.h"

@@ -8,8 +8,8 @@ namespace {
 
 // ---- packed rows: an attribute has weights for some labels only ----
 
-// Attributes ahead whose rows are prefetched; to write, if they will be: another thread's copy is then dropped early.
-// Always inlined: as functions without effect, GCC would drop the calls.
+// Attributes ahead whose rows are prefetched. With ToWrite, for writing: other threads' copies are then invalidated
+// early. Always inlined: GCC would drop calls of functions without effect.
 constexpr int64_t kAhead = 16;
 
 inline int64_t weights_at(uint64_t span) { return static_cast<int64_t>(span >> kSpanBits); }
@@ -19,8 +19,8 @@ template <bool ToWrite = false>
   if (k + kAhead < end) __builtin_prefetch(w + weights_at(x.span[k + kAhead]), ToWrite);
 }
 
-// Scatters return the change of 1/2 |g|^2 if it is to be measured: the sum of change * (before + after) / 2, entry by
-// entry as g is updated, which is exact also where an attribute occurs twice.
+// Scatters return the change of 1/2 |g|^2 if Measured: the sum of change * (before + after) / 2, entry by entry as g is
+// updated. This is exact even if an attribute occurs twice.
 template <bool Measured>
 inline void scatter_one(double* g, double change, double& sum) {
   const double before = *g;
@@ -28,10 +28,10 @@ inline void scatter_one(double* g, double change, double& sum) {
   if (Measured) sum += change * (before + *g);
 }
 
-// ---- at most 32 labels: a row is a set of bits, and its weights lie side by side ----
+// ---- at most 32 labels: a row is a bit set, and its weights are contiguous ----
 //
-// Scoring expands weights, from side by side to the lanes of their labels; scattering compresses changes, from the
-// lanes of their labels to side by side. The labels take N vectors.
+// Scoring expands contiguous weights to the lanes of their labels. Scattering compresses changes from the lanes of
+// their labels to contiguous weights. The labels take N vectors.
 
 // The bits of a row below those of vector v, and those of vector v.
 constexpr uint32_t bits_below(uint32_t bits, int v) { return bits & ((uint32_t{1} << (kLanes * v)) - 1); }
@@ -62,9 +62,9 @@ inline V compress(V x, uint32_t mask) {
 
 #else
 
-constexpr bool kMaskedStoresAreCheap = false;  // AMD's take dozens of cycles
+constexpr bool kMaskedStoresAreCheap = false;  // they take dozens of cycles on AMD
 
-// For each set of four lanes: how doubles are permuted, as pairs of 32 bits, and which lanes hold one in front.
+// For each set of four lanes: permutations of doubles, as pairs of 32 bits, and a mask of the lanes in front.
 struct Permutations {
   alignas(32) int32_t expand[16][8];
   alignas(32) int32_t compress[16][8];
@@ -111,9 +111,9 @@ template <bool Valued, int N>
   }
 }
 
-// weights += value * from. All loads come before the stores: a load from where a store has just been in part must wait
-// for it. Unless masked, whole vectors are stored in order, so that each overwrites what the one before stored beyond
-// its own weights; beyond those of the row, the last one stores what it has loaded.
+// weights += value * from. All loads come before the stores: a load that partly overlaps a recent store must wait for
+// it. Unless masked, whole vectors are stored in order, so each overwrites the excess of the one before. Beyond the
+// row, the last one stores what it has loaded.
 template <bool Measured, bool Valued, int N, bool Masked>
 [[gnu::always_inline]] inline void scatter_vectors(double* row, uint32_t bits, double value, const V* from,
                                                    Squares& squares) {
@@ -137,7 +137,7 @@ template <bool Measured, bool Valued, int N, bool Masked>
   }
 }
 
-// Not inlined: it would cost the other case its registers.
+// Not inlined: it would take registers from the other case.
 template <bool Measured, bool Valued, int N>
 [[gnu::noinline]] void scatter_masked(double* row, uint32_t bits, double value, const V* from, Squares& squares) {
   scatter_vectors<Measured, Valued, N, true>(row, bits, value, from, squares);
@@ -208,7 +208,7 @@ double scatter_bits(const TokenRows& x, const WeightRows& rows, int64_t first, i
   return squares.half();
 }
 
-// ---- more labels: a list of columns, of which a span tells the number ----
+// ---- more labels: a list of columns, whose length is in the span ----
 
 template <bool Valued>
 void score_columns(const TokenRows& x, const WeightRows& rows, int64_t first, int64_t last, const double* w,
@@ -230,7 +230,7 @@ template <bool Measured, bool Valued>
 double scatter_columns(const TokenRows& x, const WeightRows& rows, int64_t first, int64_t last, const double* mu,
                        double c, double* g) {
   const int64_t end = x.begin[last];
-  double sums[2] = {0, 0};  // additions to a single one would wait for one another
+  double sums[2] = {0, 0};  // additions to a single sum would wait for one another
   for (int64_t t = first; t < last; ++t, mu += rows.labels) {
     for (int64_t k = x.begin[t]; k < x.begin[t + 1]; ++k) {
       prefetch_packed<true>(x, k, end, g);
@@ -248,7 +248,7 @@ double scatter_columns(const TokenRows& x, const WeightRows& rows, int64_t first
 
 // ---- full rows: an attribute has a weight for every label ----
 
-constexpr int64_t kCacheDoubles = 64 * 1024;  // a table that the second-level cache holds needs no prefetch
+constexpr int64_t kCacheDoubles = 64 * 1024;  // a table that fits into the L2 cache needs no prefetch
 
 template <bool ToWrite = false>
 [[gnu::always_inline]] inline void prefetch_full(const TokenRows& x, int64_t labels, int64_t k, int64_t end,
@@ -258,7 +258,7 @@ template <bool ToWrite = false>
   for (int64_t at = 0; at < labels; at += 8) __builtin_prefetch(row + at, ToWrite);
 }
 
-// Rows begin anywhere, so that longer vectors would straddle cache lines: four doubles, then two, then one.
+// Rows are unaligned, so longer vectors would cross cache lines: four doubles, then two, then one.
 typedef double V4 __attribute__((vector_size(32), aligned(8), may_alias));
 typedef double V2 __attribute__((vector_size(16), aligned(8), may_alias));
 inline V4& four(double* p) { return *reinterpret_cast<V4*>(p); }
@@ -266,14 +266,14 @@ inline V2& two(double* p) { return *reinterpret_cast<V2*>(p); }
 inline const V4& four(const double* p) { return *reinterpret_cast<const V4*>(p); }
 inline const V2& two(const double* p) { return *reinterpret_cast<const V2*>(p); }
 
-// L labels known to the compiler, so that a token's scores stay in registers; or 0: any number.
+// L labels, known at compile time so a token's scores stay in registers; 0: any number.
 template <int L>
 void score_full(const TokenRows& x, const WeightRows& rows, int64_t first, int64_t last, const double* w,
                 double* theta) {
   const int64_t labels = L > 0 ? L : rows.labels;
   const int64_t end = rows.attributes * labels > kCacheDoubles ? x.begin[last] : 0;
   const int64_t fours = labels / 4;
-  const int64_t pair = labels % 4 >= 2 ? 4 * fours : -1;     // where the last two stand, if they are left over
+  const int64_t pair = labels % 4 >= 2 ? 4 * fours : -1;     // position of two remaining labels
   const int64_t single = labels % 2 == 1 ? labels - 1 : -1;  // the last of an odd number
   for (int64_t t = first; t < last; ++t, theta += labels) {
     V4 local[L >= 4 ? L / 4 : 1];

@@ -1,9 +1,9 @@
-// Sums over the rules and splits of a grammar in which most rules exist (see loops_body.h).
+// Sums over the rules and splits of a dense grammar (see loops_body.h).
 //
 // The rules with one symbol B on the left of their right-hand side are a matrix, by the other symbol C and the
-// left-hand side A. Its product with the sums over splits of a single cell reads each weight for one multiplication,
-// and waits for memory. Several cells at once are a product of two matrices: a weight that is read serves all of them,
-// while their sums stay in registers.
+// left-hand side A. Its product with the sums of a single cell uses each weight for one multiplication, and waits for
+// memory. For several cells at once it is a product of two matrices: each weight serves all of them, while their sums
+// stay in registers.
 #pragma once
 
 #include "simd/spans_body.h"
@@ -14,7 +14,7 @@ namespace {
 // Cells whose sums, each of up to four vectors, fit into the registers.
 constexpr int64_t kCells = kLanes == 8 ? 4 : 2;
 
-// Pairs first .. last that have the same left-hand sides, and up to four vectors of these: n from `begin` on are left.
+// Pairs first .. last with the same left-hand sides, and up to four vectors of these: n remain from `begin` on.
 struct RuleBlock {
   int64_t first, last, begin, n;
 };

@@ -1,8 +1,8 @@
 // Sums over the splits of all spans of one width, for dynamic programs over spans (see loops_body.h).
 //
-// A chart keeps the spans of one width side by side, by where they begin. The spans of a width then have their t-th
-// splits side by side as well: in row t of one chart and, shifted by one per row, in a row of another. So neighboring
-// spans are neighboring lanes, and no sum goes across lanes.
+// A chart stores the spans of one width contiguously, by where they begin. Their t-th splits are then contiguous as
+// well: in row t of one chart and, shifted by one per row, in a row of another. So neighboring spans are neighboring
+// lanes, and no sum crosses lanes.
 #pragma once
 
 #include "simd/vectors.h"
@@ -12,7 +12,7 @@ namespace {
 
 template <int N, bool Maximum>
 void combine_block(int64_t terms, const double* a, int64_t a_step, const double* b, int64_t b_step, double* out) {
-  V even[N], odd[N];  // two sums, since one would wait for itself
+  V even[N], odd[N];  // two sums, since additions to one would wait for each other
   for (int v = 0; v < N; ++v) even[v] = odd[v] = all(Maximum ? -kInf : 0.0);
   const auto add = [&](V* sums, int64_t t) {
     for (int v = 0; v < N; ++v) {

@@ -1,12 +1,12 @@
 // Chains of order 2 and 3 in lock-step, in which most label tuples have no weight (see lanes_body.h).
 //
-// At order 2 a step leads from the state (a, b) to the state (b, c), and scores pair[b, c] + triple[a, b, c]. Without a
-// triple weight its score depends on the target alone:
+// At order 2, a step leads from the state (a, b) to the state (b, c), and scores pair[b, c] + triple[a, b, c]. Without
+// a triple weight, the score depends only on the target:
 //
 //   alpha'(b, c) = exp(pair[b, c]) (sum_a alpha(a, b) + sum over the listed (a, b, c) of alpha(a, b) (exp(triple) - 1))
 //
-// The first sum is the same for all c, so that a step costs as many multiplications as there are states and listed
-// triples. Order 3 has (b, c) in the place of b: the labels that source and target have in common, or "middle".
+// The first sum is the same for all c. So a step costs as many multiplications as there are states and listed triples.
+// Order 3 has (b, c) in place of b: the labels common to source and target, called the "middle".
 #pragma once
 
 #include "simd/lanes_body.h"
@@ -17,7 +17,7 @@ namespace {
 inline V load_lanes(const double* x, int64_t k, int g) { return load(x + k * kLockStep + g * kLanes); }
 inline void store_lanes(double* x, int64_t k, int g, V value) { store(x + k * kLockStep + g * kLanes, value); }
 
-// Where the rows of a step lie in scratch memory.
+// Allocates rows of lanes in scratch memory.
 struct TupleRoom {
   explicit TupleRoom(double* scratch) : next(aligned(scratch)) {}
   double* take(int64_t rows) {
@@ -28,7 +28,7 @@ struct TupleRoom {
   double* next;
 };
 
-// The sum of x over n candidates: each times its value if group k lists it, else times the constant.
+// The sum of x over n candidates, each times its value if group k lists it, else times the constant.
 template <typename Candidate>
 void whole_sum(const LaneEntries& entries, int64_t k, double constant, int64_t n, const Candidate& candidate,
                const double* x, V (&out)[kGroups]) {
@@ -42,7 +42,7 @@ void whole_sum(const LaneEntries& entries, int64_t k, double constant, int64_t n
   }
 }
 
-// Where the sparse part takes away nearly all of the constant one (see lanes_sparse_product), puts the whole sum there.
+// If the sparse part cancels nearly all of the constant one (see lanes_sparse_product), replaces it by the whole sum.
 template <typename Candidate>
 void guard_sum(const LaneEntries& entries, int64_t k, double constant, int64_t n, const Candidate& candidate,
                const double* x, const V (&base)[kGroups], V (&sums)[kGroups]) {
@@ -54,8 +54,8 @@ void guard_sum(const LaneEntries& entries, int64_t k, double constant, int64_t n
   for (int g = 0; g < kGroups; ++g) sums[g] = sums[g] < kLeftOfConstant * base[g] ? whole[g] : sums[g];
 }
 
-// One step forward: base[u] is the constant times what the sources with the middle u sum to (or the only source of a
-// target, as long as a state has no more labels than there are positions).
+// One step forward. base[u] is the constant times the sum over the sources with the middle u. At the first positions,
+// where states are shorter, it is that of the only source of a target.
 void tuples_step(const TupleTable& table, int64_t t, const double* base, const double* inverse, const double* emission,
                  const double* before, double* now) {
   const int64_t m = t < table.order ? t + 1 : table.order;
@@ -85,7 +85,7 @@ void tuples_step(const TupleTable& table, int64_t t, const double* base, const d
   }
 }
 
-// What the messages of position t sum to, and the smallest one above 0; and the base of the next step.
+// The sum of the messages of position t, the smallest positive one, and the base of the next step.
 void tuples_mass(const TupleTable& table, int64_t t, const double* now, double* base, PerLane& total,
                  PerLane& smallest) {
   V sum_of[kGroups], least[kGroups];
@@ -117,7 +117,7 @@ void tuples_mass(const TupleTable& table, int64_t t, const double* now, double* 
   }
 }
 
-// Adds weight times what the lanes hold of the used tuples to their sums.
+// Adds weight times the lanes' values of the used tuples to their sums.
 void tuples_used(const TupleStates& states, const double* x, const PerLane& weight, double* sums) {
   for (int64_t k = 0; k < states.used_count; ++k) {
     V total = load(sums + k * kLanes);
@@ -126,8 +126,8 @@ void tuples_used(const TupleStates& states, const double* x, const PerLane& weig
   }
 }
 
-// Marginals of the states of a position (first multiplied by what they lack to be that), of their suffixes down to
-// labels, and the sums of the used ones. `marginals` has a row of tuples for each number of labels.
+// Marginals of the suffixes of the states of a position, down to labels, and the sums of the used tuples. `marginals`
+// has a row of tuples for each number of labels.
 void tuples_marginals(const TupleTable& table, int64_t m, const PerLane& weight, double* const* marginals,
                       double* const* sums) {
   for (; m > 1; --m) {
@@ -142,8 +142,8 @@ void tuples_marginals(const TupleTable& table, int64_t m, const PerLane& weight,
   }
 }
 
-// One step back, to the states before those of position t >= order, and the sums of the expected listed tuples, without
-// their values: `from` is what to multiply the forward messages by.
+// One step back, to the states before those of position t >= order. Also the sums of the expected listed tuples,
+// without their values. `from` is the factor for the forward messages.
 void tuples_step_back(const TupleTable& table, const double* base, const double* next, const double* before,
                       const PerLane& from, double* beta, double* sums) {
   const TupleStates& states = table.states[table.order];
@@ -204,7 +204,7 @@ bool tuple_lanes(const TupleTable& table, ChainLane* lanes, double* shared, int6
   if (!shared) return true;
 
   double* beta = room.take(table.states[order].count);
-  double* next = room.take(table.states[order].count);  // beta times what enters the state
+  double* next = room.take(table.states[order].count);  // beta times the factors of entering the state
   double* marginals[kHighestOrder + 1];
   double* sums[kHighestOrder + 1];
   for (int64_t m = 1; m <= order; ++m) {
@@ -223,7 +223,7 @@ bool tuple_lanes(const TupleTable& table, ChainLane* lanes, double* shared, int6
     const double* e = emission + t * table.labels * kLockStep;
     const double* now = alpha + t % rows * row;
     PerLane begins, weight, from, total, smallest;
-    for (int b = 0; b < kLockStep; ++b) {  // lanes that are not there, or not exact, keep finite numbers
+    for (int b = 0; b < kLockStep; ++b) {  // empty or inexact lanes keep finite numbers
       begins[b] = t >= lanes[b].length - 1 || !lanes[b].exact;
       weight[b] = t < lanes[b].length && lanes[b].exact ? lanes[b].weight : 0.0;
       from[b] = t > 0 ? weight[b] * inverses[(t - 1) * kLockStep + b] : 0.0;
@@ -284,7 +284,7 @@ inline void store_sources(int32_t* back, int64_t k, int g, V source) {
   *reinterpret_cast<Sources*>(back + k * kLockStep + g * kLanes) = __builtin_convertvector(source, Sources);
 }
 
-// Of the sources with each middle: the best score, the first one that has it, and the best score of the others.
+// By middle: the best score of its sources, the first source that has it, and the best score of the others.
 void best_of_middles(const TupleTable& table, const double* before, double* best, double* first, double* second) {
   for (int64_t u = 0; u < table.states[table.order - 1].count; ++u) {
     V top[kGroups], source[kGroups], other[kGroups];
@@ -310,7 +310,7 @@ void best_of_middles(const TupleTable& table, const double* before, double* best
   }
 }
 
-// The best source of a lane that has the middle u and is not listed in group k, the first one of several.
+// The best source of a lane with the middle u that is not listed in group k, the first of several.
 void best_unlisted_source(const TupleTable& table, int64_t u, int64_t k, const double* before, double* value,
                           double* source) {
   const LaneEntries& entries = table.by_target;
@@ -327,13 +327,13 @@ void best_unlisted_source(const TupleTable& table, int64_t u, int64_t k, const d
   }
 }
 
-// The best source of group k, whose target has the middle u, and its score. The best of the sources that are not listed
-// is nearly always the best of the middle, or worse than a listed one.
+// The best source of group k, whose target has the middle u, and its score. The best unlisted source is nearly always
+// the best of the middle, or worse than a listed one.
 void best_of_group(const TupleTable& table, int64_t u, int64_t k, const double* before, const double* best,
                    const double* first, const double* second, V (&top)[kGroups], V (&from)[kGroups]) {
   const LaneEntries& entries = table.by_target;
   V source[kGroups];
-  I listed[kGroups];  // whether the best of the middle is
+  I listed[kGroups];  // whether the best of the middle is listed
   for (int g = 0; g < kGroups; ++g) {
     top[g] = all(-kInf);
     from[g] = all(0.0);
@@ -362,14 +362,14 @@ void best_of_group(const TupleTable& table, int64_t u, int64_t k, const double* 
         value[c] = its_value;
         source[g][c] = its_source;
       }
-    const I better = (value > top[g]) | ((value == top[g]) & (source[g] < from[g]));  // of equal ones the first wins
+    const I better = (value > top[g]) | ((value == top[g]) & (source[g] < from[g]));  // of equal ones, the first wins
     top[g] = better ? value : top[g];
     from[g] = better ? source[g] : from[g];
   }
 }
 
-// With the same sums as tuples_viterbi, to the bit: the score of a tuple that is not listed is 0. `back` has for each
-// position a row of the sources of middles and of the groups that are not empty.
+// The same sums as tuples_viterbi, to the bit: a tuple that is not listed scores 0. For each position, `back` has a row
+// of the sources of middles and of the nonempty groups.
 void tuple_lanes_viterbi(const TupleTable& table, ChainLane* lanes, int64_t rows, double* tops, int32_t* back,
                          double* scratch) {
   const int64_t order = table.order;

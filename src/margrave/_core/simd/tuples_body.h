@@ -35,8 +35,8 @@ void tuples_backward(int64_t sources, const int64_t* begin, const int32_t* targe
   }
 }
 
-// The targets first, first + 1, ... that the same sources lead to, at most N vectors of them from `skipped` on. They
-// stay in registers while all sources are visited. The first source wins a tie.
+// At most N vectors of the targets first, first + 1, ... of the same sources, from `skipped` on. They stay in registers
+// while all sources are visited. The first source wins a tie.
 template <int N>
 void viterbi_block(const TupleLinks& links, const double* x, const double* entering, const double* before,
                    int64_t first, int64_t skipped, int64_t targets, double* best, double* from) {
@@ -69,7 +69,7 @@ void tuples_viterbi(int64_t states, const TupleLinks& links, const double* x, co
   constexpr decltype(&viterbi_block<1>) run[] = {viterbi_block<1>, viterbi_block<2>, viterbi_block<3>,
                                                  viterbi_block<4>};
   for (int64_t first = 0; first < states;) {
-    if (links.incoming_begin[first] == links.incoming_begin[first + 1]) {  // nothing leads there
+    if (links.incoming_begin[first] == links.incoming_begin[first + 1]) {  // no tuple leads there
       best[first] = -kInf;
       from[first++] = -1;
       continue;

@@ -1,4 +1,4 @@
-// Vectors of doubles, and what is computed on whole arrays of them, for the hot loops (see loops_body.h).
+// Vectors of doubles, and functions on arrays of them, for the hot loops (see loops_body.h).
 #pragma once
 
 #if defined(__AVX2__) || defined(__AVX512F__)
@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kInf = __builtin_inf();
 
-// Several doubles at a time; GCC and Clang lower this to whatever the instruction set has.
+// Several doubles at a time; GCC and Clang lower this to the instruction set.
 #ifdef __AVX512F__
 constexpr int kLanes = 8;
 #else
@@ -27,7 +27,7 @@ inline void store(double* p, V x) { *reinterpret_cast<V*>(p) = x; }
 inline V max(V a, V b) { return a > b ? a : b; }
 inline V min(V a, V b) { return a < b ? a : b; }
 
-// Across the lanes, always in the same order.
+// Sums across the lanes, always in the same order.
 inline double sum(V x) {
   double total[kLanes / 2];
   for (int k = 0; k < kLanes / 2; ++k) total[k] = x[k] + x[k + kLanes / 2];
@@ -62,7 +62,7 @@ inline double max(V x) {
 }
 inline double min(V x) { return -max(-x); }
 
-// The last, incomplete vector of a row: n < kLanes values, the rest filled up; nothing beyond them is touched.
+// The last, incomplete vector of a row: n < kLanes values, filled up. Nothing beyond them is accessed.
 #if defined(__AVX512F__)
 inline V load_tail(const double* p, int64_t n, double fill) {
   const auto mask = static_cast<__mmask8>((1u << n) - 1);

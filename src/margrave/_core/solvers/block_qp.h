@@ -1,12 +1,12 @@
-// A quadratic program over one block of dual variables, hot-started: the master problem of cutting planes
+// A quadratic program over one block of dual variables, warm-started: the master problem of cutting planes
 // (003, Propositions 4 to 9).
 //
 //   maximize  h'a - 1/2 a'Ga - q/2 (sum a)^2    over a >= 0, sum a <= cap
 //
-// cap = C_i and q = 0 for linear slack, cap = inf and q = 1/C_i for quadratic slack, neither for a hard margin. Written
-// by hand, since general solvers neither start from the last solution nor fit into the loop of a pass. Active sets: a
-// Newton step over the variables with mass and the one with the steepest slope, as far as it stays feasible; where that
-// does not lead on, mass moves between the best and the worst variable (as SMO does).
+// cap = C_i and q = 0 for linear slack, cap = inf and q = 1/C_i for quadratic slack, neither for a hard margin.
+// Hand-written, because general solvers cannot start from the last solution and do not fit into the loop of a pass. An
+// active-set method: a Newton step over the variables with mass and the one with the steepest slope, as far as it stays
+// feasible. If that makes no progress, mass moves between the best and the worst variable (as in SMO).
 #pragma once
 
 #include <algorithm>
@@ -19,12 +19,12 @@ namespace margrave {
 
 class BlockQP {
  public:
-  // `gram` row by row, n x n. With a finite cap the rest of it is a variable of its own, the last, with no slope and no
-  // bend, so that all of them sum to the cap.
+  // `gram` is n x n, row by row. With a finite cap, its unused rest is an additional last variable without slope and
+  // curvature, so all variables sum to the cap.
   BlockQP(const double* h, const double* gram, int64_t n, double q, double cap)
       : h_(h), gram_(gram), n_(n), q_(q), cap_(cap), bounded_(cap < kInfinity) {}
 
-  // Improves a until the slopes leave less than `tol` to gain per unit of mass; returns what they leave.
+  // Improves a until the slopes allow a gain below `tol` per unit of mass. Returns the remaining one.
   double solve(double tol, std::vector<double>& a) {
     const auto variables = static_cast<size_t>(n_ + bounded_);
     a_.assign(variables, 0.0);
@@ -44,7 +44,7 @@ class BlockQP {
       left = ends.left;
       if (!(left > tol)) break;
       same = left < before ? 0 : same + 1;
-      if (same > 2 * n_ + 20 && left <= kRounding * scale()) break;  // as good as numbers get
+      if (same > 2 * n_ + 20 && left <= kRounding * scale()) break;  // limit of precision
       if (!newton(ends)) exchange(ends);
     }
     for (int64_t k = 0; k < n_; ++k) a[k] = a_[k];
@@ -54,14 +54,14 @@ class BlockQP {
  private:
   struct Ends {
     size_t best;   // the steepest slope
-    size_t worst;  // the least steep one with mass; size() if none has
+    size_t worst;  // the least steep one with mass; size() if none has mass
     double left;
   };
 
   static constexpr int64_t kSteps = 60;
   static constexpr double kRounding = 1e-11;
-  static constexpr double kRidge = 1e-14;   // of the largest bend: keeps the Newton system regular
-  static constexpr double kLargest = 1e22;  // of a variable without a cap: the problem has no bound
+  static constexpr double kRidge = 1e-14;   // of the largest curvature: keeps the Newton system regular
+  static constexpr double kLargest = 1e22;  // of a variable without a cap: the problem is unbounded
 
   double entry(size_t a, size_t b) const {
     if (static_cast<int64_t>(a) == n_ || static_cast<int64_t>(b) == n_) return 0;
@@ -101,12 +101,12 @@ class BlockQP {
     return ends;
   }
 
-  // The maximum over the free variables, with the sum kept if there is a cap; as far as nothing turns negative.
+  // Maximizes over the free variables, with a fixed sum if there is a cap, until one would turn negative.
   bool newton(const Ends& ends) {
     free_.clear();
     for (size_t k = 0; k < a_.size(); ++k)
       if (a_[k] > 0 || (k == ends.best && slope_[k] > 0) || (k == ends.best && bounded_)) free_.push_back(k);
-    size_t pivot = a_.size();  // with a cap, what the others gain is taken from the variable with the most mass
+    size_t pivot = a_.size();  // with a cap, the variable with the most mass pays for the gains of the others
     if (bounded_) {
       pivot = *std::max_element(free_.begin(), free_.end(), [&](size_t x, size_t y) { return a_[x] < a_[y]; });
       free_.erase(std::find(free_.begin(), free_.end(), pivot));
@@ -157,7 +157,7 @@ class BlockQP {
     return true;
   }
 
-  // Moves mass from the worst variable to the best; without a cap, to the best or from the worst alone.
+  // Moves mass from the worst variable to the best. Without a cap, changes only one of the two.
   void exchange(const Ends& ends) {
     const size_t best = ends.best, worst = ends.worst;
     if (bounded_) {

@@ -3,9 +3,9 @@
 //   min  |w|_1 + C'xi   subject to   H w + M xi >= margin,  w >= 0 (or of free sign),  xi >= 0
 //   max  margin'lambda  subject to   H'lambda <= 1 (|H'lambda| <= 1),  M'lambda <= C,  lambda >= 0
 //
-// M has ones in the columns of the sites that a constraint occupies; if constraints are of whole outputs, every example
-// is one site. From any w the best slacks, and from any lambda a feasible one by division, give a value of each
-// program, whose difference certifies both.
+// M has ones in the columns of the sites that a constraint occupies. If constraints concern whole outputs, every
+// example is one site. Any w with its best slacks gives a value of the first program. Any lambda, scaled down until it
+// is feasible, gives a value of the second. Their difference certifies both.
 #pragma once
 
 #include <algorithm>
@@ -29,24 +29,24 @@ struct LPMaster {
   const int32_t* first;  // the sites of each row
   const int32_t* last;
   const double* margin;
-  const double* C;             // of each site, which is that of its example
-  const int64_t* first_sites;  // of every example, and the number of sites
+  const double* C;             // by site: that of its example
+  const int64_t* first_sites;  // by example; the last entry is the number of sites
   bool free_sign;
 };
 
 enum class StepRule {
   kFrobenius,  // 004's (2 |H|_F^2 + 2 |M|_F^2)^(-1/2)
-  kSpectral,   // 0.9 over an estimate of the largest singular value of (H M), and less where that proves too small
-  kScaled,     // the same, after rows and columns have been scaled by their sums (Pock and Chambolle, 2011)
+  kSpectral,   // 0.9 over an estimate of the largest singular value of (H M); shortened if that proves too small
+  kScaled,     // the same, after scaling rows and columns by their sums (Pock and Chambolle, 2011)
 };
 
 struct ExtragradientSettings {
   StepRule step;
-  bool restarts;   // from means, with new balances of the steps; without them it is Algorithm 2 as printed
-  double goal;     // stop when the programs' values differ by no more,
-  double change;   // or as Algorithm 2, line 10: when nothing changes by more than this share
-  double balance;  // and the two objectives differ by no more than that
-  int64_t most;    // iterations
+  bool restarts;   // from means, with rebalanced steps; without restarts it is Algorithm 2 as printed
+  double goal;     // stop when the values of the programs differ by no more,
+  double change;   // or as in Algorithm 2, line 10: when nothing changes by more than this share
+  double balance;  // and the two objectives differ by no more than this
+  int64_t most;    // maximum number of iterations
   int threads;
 };
 
@@ -55,10 +55,10 @@ struct ExtragradientResult {
   double primal = kInfinity;
   double dual = 0;
   bool done = false;
-  std::vector<double> w;  // that has this value of the primal
+  std::vector<double> w;  // attains this primal value
 };
 
-// One number a block, and their sum in order.
+// One number per block, and their sum in order.
 class BlockSum {
  public:
   double& operator[](int64_t block) { return of_[block]; }
@@ -75,7 +75,7 @@ class BlockSum {
 
 class Extragradient {
  public:
-  // `weight` makes the steps of lambda longer and those of w and xi shorter.
+  // `weight` lengthens the steps of lambda and shortens those of w and xi.
   Extragradient(const LPMaster& lp, const ExtragradientSettings& settings, double weight, Poll poll)
       : lp_(lp),
         settings_(settings),
@@ -87,19 +87,19 @@ class Extragradient {
     choose_steps();
   }
 
-  // From (w, xi, lambda), which become where the iterations ended: to go on from.
+  // Starts from (w, xi, lambda) and sets them to the last iterate, for continuation.
   ExtragradientResult solve(double* w, double* xi, double* lambda);
   double weight() const { return weight_; }
 
  private:
-  // Entries of H: with fewer, threads wait for each other longer than they work.
+  // Entries of H: with fewer, threads spend more time waiting than working.
   static constexpr int64_t kWorthThreads = 100'000;
-  static constexpr int64_t kEvery = 40;       // iterations between two checks of the values
-  static constexpr double kOfSpectral = 0.9;  // over the norm that was estimated from below: the step
-  static constexpr double kShorter = 0.7;     // what a step that proved too long becomes
-  static constexpr double kRounding = 1e-12;  // relative: what a difference of squares may have lost
-  // When to restart (PDLP: Applegate et al., 2021): at this share of the gap at the last restart; at that one if it
-  // has begun to rise; and after so long a share of all iterations.
+  static constexpr int64_t kEvery = 40;       // iterations between evaluations of the values
+  static constexpr double kOfSpectral = 0.9;  // the step, relative to the inverse of the estimated norm (a lower bound)
+  static constexpr double kShorter = 0.7;     // factor for a step that proved too long
+  static constexpr double kRounding = 1e-12;  // relative error of a difference of squares
+  // When to restart (PDLP: Applegate et al., 2021): at kSufficient times the gap at the last restart, at kNecessary
+  // times if the gap has begun to rise, and after the share kLong of all iterations.
   static constexpr double kSufficient = 0.2, kNecessary = 0.8, kLong = 1.0 / 3;
 
   struct Point {
@@ -111,7 +111,8 @@ class Extragradient {
     double primal, dual;
     double gap() const { return primal - dual; }
   };
-  // Squared lengths of a step and of where it led, for (w, xi) and for lambda, and what speaks for its length.
+  // Squared lengths of a step and of the point it reached, for (w, xi) and for lambda, and the margin of the step
+  // length test.
   struct Moved {
     double primal = 0, dual = 0, of_x = 0, of_lambda = 0, against = 0;
     void add(const Moved& other) {
@@ -123,7 +124,7 @@ class Extragradient {
     }
   };
 
-  template <typename Visit>  // visit(k) for the numbers of a block out of n
+  template <typename Visit>  // calls visit(k) for the indices of a block out of n
   static void for_part(int64_t n, int64_t block, const Visit& visit) {
     const int64_t last = n * (block + 1) / Team::kBlocks;
     for (int64_t k = n * block / Team::kBlocks; k < last; ++k) visit(k);
@@ -167,8 +168,8 @@ class Extragradient {
   std::vector<int32_t> column_row_, site_row_;
   std::vector<double> column_value_;
   std::vector<double> of_w_, of_xi_, of_lambda_;  // relative step lengths,
-  double eta_ = 1;                                // times all of them,
-  double weight_;                                 // times those of lambda, and over those of w and xi
+  double eta_ = 1;                                // times this for all,
+  double weight_;                                 // times this for lambda, divided by it for w and xi
   Point z_{lp_}, bar_{lp_}, next_{lp_}, slope_{lp_}, sum_{lp_};
   std::vector<Moved> moves_ = std::vector<Moved>(Team::kBlocks);
 };
@@ -208,7 +209,7 @@ inline void Extragradient::choose_steps() {
     return;
   }
   if (settings_.step == StepRule::kScaled) {
-    std::vector<double> unit(of_w_.size(), 1.0);  // that each feature is measured in: its mean size
+    std::vector<double> unit(of_w_.size(), 1.0);  // unit of each feature: its mean size
     for (size_t j = 0; j < of_w_.size(); ++j) {
       double sum = 0;
       for (int64_t k = column_begin_[j]; k < column_begin_[j + 1]; ++k) sum += std::fabs(column_value_[k]);
@@ -227,11 +228,11 @@ inline void Extragradient::choose_steps() {
   eta_ = kOfSpectral / spectral_norm();
 }
 
-// The largest singular value of (H M), scaled, by power iteration: an estimate from below.
+// A lower estimate of the largest singular value of (H M), scaled, by power iteration.
 inline double Extragradient::spectral_norm() {
   constexpr int kIterations = 20;
   Point z(lp_);
-  for (size_t r = 0; r < z.lambda.size(); ++r)  // no symmetry that a singular vector could be orthogonal to
+  for (size_t r = 0; r < z.lambda.size(); ++r)  // asymmetric, so not orthogonal to a singular vector
     z.lambda[r] = 1 + 0.5 * std::sin(static_cast<double>(r));
   double norm = 1;
   for (int t = 0; t < kIterations; ++t) {
@@ -256,7 +257,7 @@ inline double Extragradient::spectral_norm() {
   return std::sqrt(norm);
 }
 
-// The value of w with the best slacks, and that of lambda divided until it is feasible.
+// The value of w with the best slacks, and that of lambda scaled down until it is feasible.
 inline Extragradient::Values Extragradient::values(const Point& at) {
   BlockSum primal, dual, excess;
   std::vector<double> short_of(static_cast<size_t>(lp_.rows));
@@ -290,8 +291,8 @@ inline Extragradient::Values Extragradient::values(const Point& at) {
   return {primal.sum(), dual.sum() / excess.largest()};
 }
 
-// One half of Eq. 13: `to` is the projection of `from` moved along the slopes at `at`. The first half keeps the
-// slopes; the second, which is the `extra` one, measures the step.
+// One half of Eq. 13: `to` is the projection of `from` moved along the slopes at `at`. The first half stores the
+// slopes. The second, `extra`, measures the step.
 inline void Extragradient::move(const Point& from, const Point& at, Point& to, bool extra) {
   const double of_primal = eta_ / weight_, of_dual = eta_ * weight_;
   team_.all([&](int64_t block) {
@@ -338,7 +339,7 @@ inline void Extragradient::move(const Point& from, const Point& at, Point& to, b
   });
 }
 
-// Both halves, with shorter steps where those at hand prove too long.
+// Both halves, with shorter steps if the current ones prove too long.
 inline Extragradient::Moved Extragradient::iterate() {
   for (;;) {
     move(z_, z_, bar_, false);
@@ -365,7 +366,7 @@ inline bool Extragradient::reached_tolerances(const Moved& moved) const {
          std::fabs(ours - theirs) < settings_.balance;
 }
 
-// Makes steps of w and xi, and those of lambda, as long as the ways that both have gone since the last restart (PDLP).
+// Makes the steps of (w, xi) and of lambda proportional to the distances that both moved since the last restart (PDLP).
 inline void Extragradient::rebalance(const Point& start) {
   struct Way {
     double gone = 0, length = 0;
@@ -433,8 +434,8 @@ inline ExtragradientResult Extragradient::solve(double* w, double* xi, double* l
     const bool restart = gap <= kSufficient * at_restart || (gap <= kNecessary * at_restart && gap > last) ||
                          (gap < at_restart && long_since);
     last = gap;
-    if (!restart || result.done || result.iterations >= settings_.most) continue;  // means have no zeros to end with
-    if (average.gap() < now.gap()) z_ = mean;                                      // restarts from the better point
+    if (!restart || result.done || result.iterations >= settings_.most) continue;  // never end on a mean: no zeros
+    if (average.gap() < now.gap()) z_ = mean;                                      // restart from the better point
     if (settings_.step != StepRule::kFrobenius) rebalance(start);
     start = z_;
     each(sum_, sum_, [](double& value, double) { value = 0; });

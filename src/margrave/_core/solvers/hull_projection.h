@@ -1,11 +1,11 @@
-// The quadratic step of AD3 for a factor that is known by its best output (Martins et al. 2015):
+// The quadratic step of AD3 for a factor with an argmax oracle (Martins et al. 2015):
 //
 //   maximize  scale extra(q) - 1/2 |q - c|^2    over the convex hull of the outputs
 //
-// An output is a list of places, as many for all outputs, of which no two are equal; q has the mass of each place, and
-// every output may have an extra score of its own. Active sets: the best mixture of a few outputs is found by a
-// quadratic program, and the best output under the slopes of the rest is added until it gains nothing. Outputs without
-// mass are dropped, and the next step goes on from those that are left.
+// An output is a list of distinct places, of equal length for all outputs. q is the mass of each place, and every
+// output may have an extra score. An active-set method: a quadratic program finds the best mixture of a few outputs,
+// and the best output under the current slopes is added until it gains nothing. Outputs without mass are dropped. The
+// next step starts from the remaining ones.
 #pragma once
 
 #include <algorithm>
@@ -49,10 +49,10 @@ class HullProjection {
   const std::vector<double>& masses() const { return alpha_; }
 
  private:
-  static constexpr int kRounds = 4;        // outputs that are added at most
-  static constexpr double kSolved = 1e-9;  // what the quadratic program may leave
+  static constexpr int kRounds = 4;        // maximum number of outputs added
+  static constexpr double kSolved = 1e-9;  // tolerance of the quadratic program
 
-  // The best mixture of the outputs that are known; its extra score, scaled.
+  // The best mixture of the known outputs. Returns its scaled extra score.
   double mix(const std::vector<double>& c, double scale, std::vector<double>& q) {
     q.assign(c.size(), 0.0);
     if (outputs_.empty()) return 0;
@@ -67,7 +67,7 @@ class HullProjection {
       for (size_t j = 0; j <= k; ++j) gram_[k * m + j] = gram_[j * m + k] = common(outputs_[k], outputs_[j]);
     }
     const auto size = static_cast<double>(outputs_[0].size());
-    for (double& each : h_) each += 1 + size - lowest;  // so that leaving mass to no output never pays
+    for (double& each : h_) each += 1 + size - lowest;  // makes unassigned mass never pay off
     BlockQP(h_.data(), gram_.data(), static_cast<int64_t>(m), 0.0, 1.0).solve(kSolved, alpha_);
     double of_mixture = 0;
     for (size_t k = m; k-- > 0;) {
@@ -83,7 +83,7 @@ class HullProjection {
     return of_mixture;
   }
 
-  // Places in the same position of two lists are compared: lists are in a fixed order, such as word by word.
+  // Compares only equal positions: lists have a fixed order, such as word by word.
   static double common(const std::vector<int32_t>& x, const std::vector<int32_t>& y) {
     int count = 0;
     for (size_t k = 0; k < x.size(); ++k) count += x[k] == y[k];

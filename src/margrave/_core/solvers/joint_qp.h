@@ -1,13 +1,13 @@
-// A quadratic program over all blocks of dual variables together, hot-started: the optimization over S in Algorithm 1
+// A quadratic program over all blocks of dual variables together, warm-started: the optimization over S in Algorithm 1
 // of 003, step 10, variant (a).
 //
 //   maximize  h'a - 1/2 a'Ga - sum_i q_i/2 (sum_{k in i} a_k)^2    over a >= 0, sum_{k in i} a_k <= cap_i
 //
-// with cap and q as in block_qp.h. Blocks are coupled through G, so that solving one after another converges slowly;
-// here all variables with mass move at once. With a finite cap the rest of it is a variable of its own, without slope
-// and bend. One variable with mass of each such block is its pivot: what the others gain is taken from it. The
-// variables with mass but for the pivots are free of constraints then, and the Cholesky factor of their matrix is
-// updated as variables enter and leave. A variable that enters an optimum changes few others, so that few steps follow.
+// with cap and q as in block_qp.h. Blocks are coupled through G, so solving them one after another converges slowly.
+// Here all variables with mass move at once. With a finite cap, its unused rest is an additional variable, without
+// slope and curvature. One variable with mass of each such block is its pivot: it pays for the gains of the others. The
+// other variables with mass are then unconstrained. The Cholesky factor of their matrix is updated as variables enter
+// and leave. A variable that enters an optimum changes few others, so few steps follow.
 #pragma once
 
 #include <algorithm>
@@ -39,7 +39,7 @@ class GrowingCholesky {
     for (size_t j = size_; j-- > 0;) x[j] = (x[j] - loops().dot(row(j) + j + 1, x + j + 1, count(j))) / at(j, j);
   }
 
-  // A new last row and column of A: `column` is what `forward` made of it, `pivot` the square of the last entry.
+  // Appends a row and column to A: `column` is the result of `forward`, `pivot` the square of the last entry.
   void append(const double* column, double pivot) {
     if (size_ == stride_) widen();
     for (size_t j = 0; j < size_; ++j) values_[j * stride_ + size_] = column[j];
@@ -47,12 +47,12 @@ class GrowingCholesky {
     ++size_;
   }
 
-  // Column `to` of the factor of A, a later one, loses column `from`: variable `to` is replaced by its difference.
+  // Subtracts column `from` of the factor from the later column `to`: variable `to` is replaced by the difference.
   void subtract(size_t from, size_t to) {
     for (size_t j = 0; j <= from; ++j) values_[j * stride_ + to] -= values_[j * stride_ + from];
   }
 
-  // Without this row and column; rotations make what is left triangular again.
+  // Removes this row and column. Rotations make the rest triangular again.
   void remove(size_t gone) {
     for (size_t j = 0; j < gone; ++j) std::copy(row(j) + gone + 1, row(j) + size_, values_.data() + j * stride_ + gone);
     std::vector<double> carried(row(gone), row(gone) + size_);
@@ -91,9 +91,9 @@ class GrowingCholesky {
 class JointQP {
  public:
   struct Outcome {
-    bool solved;    // or the numbers allow no more
+    bool solved;    // false: limit of precision
     double gain;    // of the objective
-    int64_t steps;  // each moves all variables, and mostly lets one enter or leave
+    int64_t steps;  // each moves all variables; usually one enters or leaves
   };
 
   // q and cap of every block; `poll` is called now and then, and may throw.
@@ -107,13 +107,13 @@ class JointQP {
     }
   }
 
-  int64_t size() const { return size_; }                                     // how many variables there are
-  int64_t slots() const { return static_cast<int64_t>(variables_.size()); }  // and have been at once
+  int64_t size() const { return size_; }                                     // number of variables
+  int64_t slots() const { return static_cast<int64_t>(variables_.size()); }  // the largest number so far
   bool live(int64_t k) const { return at(k).block >= 0; }
   double mass(int64_t k) const { return k >= 0 ? at(k).mass : block_of(k).rest; }
   const std::vector<int64_t>& members(int64_t i) const { return blocks_[i].members; }
 
-  // A new variable of a block, and its number. Its inner products follow.
+  // Adds a variable to a block and returns its number. Its inner products follow.
   int64_t add(int64_t i, double mass) {
     const int64_t k = take_number();
     at(k) = {i, mass, -1};
@@ -121,13 +121,13 @@ class JointQP {
     ++size_;
     return k;
   }
-  // The inner products of a variable with itself and with all others that are there, by number.
+  // Sets the inner products of a variable with itself and with all others, by number.
   void set_products(int64_t k, const double* products) {
     for (int64_t l = 0; l < slots(); ++l)
       if (live(l)) set(k, l, products[l]);
   }
 
-  // A variable without mass leaves.
+  // Removes a variable without mass.
   void drop(int64_t k) {
     release(k);
     Block& block = block_of(k);
@@ -137,7 +137,7 @@ class JointQP {
     --size_;
   }
 
-  // After variables were added with mass: finds the pivots and the factor. False if that is not possible.
+  // After adding variables with mass: finds the pivots and the factor. False on failure.
   bool factorize(std::vector<double>& slopes, double rounding) {
     slope_ = slopes.data();
     rounding_ = rounding;
@@ -147,8 +147,7 @@ class JointQP {
     return true;
   }
 
-  // Improves the masses until no slope, by number, leaves more than its block's `tol` to gain per unit of mass. The
-  // slopes are taken along.
+  // Improves the masses until no slope allows a gain above its block's `tol` per unit of mass. Updates the slopes.
   Outcome solve(std::vector<double>& slopes, const std::vector<double>& tol, double rounding) {
     const std::vector<double> slopes_before = slopes, before = masses();
     slope_ = slopes.data();
@@ -156,7 +155,7 @@ class JointQP {
     rounding_ = rounding;
     steps_ = 0;
     const bool solved = climb();
-    double gain = 0;  // of a quadratic function: by the mean of its slopes
+    double gain = 0;  // of a quadratic function, by the mean of its slopes
     for (int64_t k = 0; k < slots(); ++k) {
       const auto n = static_cast<size_t>(k);
       if (live(k)) gain += 0.5 * (mass(k) - before[n]) * (slope_[n] + slopes_before[n]);
@@ -166,12 +165,12 @@ class JointQP {
 
  private:
   static constexpr int64_t kNone = std::numeric_limits<int64_t>::min();
-  static constexpr double kDependent = 1e-12;  // of the bends: less is left of a variable that depends on others
+  static constexpr double kDependent = 1e-12;  // relative curvature below which a variable depends on others
   static constexpr double kFlat = 1e5;         // times rounding: a slope that may lead nowhere
-  static constexpr double kRounding = 1e-14;   // of a cap
+  static constexpr double kRounding = 1e-14;   // relative to a cap
   static constexpr int64_t kSteps = 20;        // per variable
   static constexpr int64_t kPoll = 16;         // steps
-  static constexpr int64_t kWhole = 3;         // Newton steps that only rounding can make necessary
+  static constexpr int64_t kWhole = 3;         // consecutive Newton steps that only rounding can cause
 
   struct Variable {
     int64_t block = -1;
@@ -184,19 +183,19 @@ class JointQP {
   };
   struct Limit {
     double share = kInfinity;
-    int64_t variable = kNone;  // that has no mass left there
+    int64_t variable = kNone;  // the one that reaches zero there
   };
   struct Block {
     double q = 0;
     double cap = 0;
-    double rest = 0;  // of the cap
+    double rest = 0;  // unused part of the cap
     int64_t pivot = kNone;
     int64_t place = -1;  // of the rest, in the factor
     int64_t move = -1;   // of the pivot, among the moves
     std::vector<int64_t> members;
   };
 
-  // Variables have numbers; the rest of block i has -1 - i.
+  // The rest of block i has the number -1 - i.
   static int64_t rest_of(int64_t i) { return -1 - i; }
   Variable& at(int64_t k) { return variables_[k]; }
   const Variable& at(int64_t k) const { return variables_[k]; }
@@ -207,7 +206,7 @@ class JointQP {
   int64_t& place_of(int64_t k) { return k >= 0 ? at(k).place : block_of(k).place; }
   int64_t place(int64_t k) const { return k >= 0 ? at(k).place : block_of(k).place; }
   int64_t pivot(int64_t k) const { return block_of(k).pivot; }
-  double slope(int64_t k) const { return k >= 0 ? slope_[k] : 0.0; }  // 0 of no pivot, too
+  double slope(int64_t k) const { return k >= 0 ? slope_[k] : 0.0; }  // 0 also for no pivot
   double reduced(int64_t k) const { return slope(k) - slope(pivot(k)); }
 
   double entry(int64_t k, int64_t l) const {
@@ -241,7 +240,7 @@ class JointQP {
     stride_ = stride;
     return static_cast<int64_t>(n);
   }
-  // The rest, if there is one, and the variable with the most mass otherwise.
+  // The rest if it is positive, otherwise the variable with the most mass.
   void choose_pivot(int64_t i) {
     Block& block = blocks_[i];
     if (block.pivot == kNone) return;
@@ -260,7 +259,7 @@ class JointQP {
   }
 
   bool climb() {
-    int64_t whole = 0;  // Newton steps on end that nothing stopped
+    int64_t whole = 0;  // consecutive unrestricted Newton steps
     for (int64_t step = 0; step < kSteps * (size_ + 10); ++step) {
       if (!stationary()) {
         if (whole == kWhole || (whole == kWhole - 1 && !refactorize())) return false;
@@ -281,7 +280,7 @@ class JointQP {
                        [&](int64_t k) { return std::fabs(reduced(k)) <= 0.5 * tolerance(k); });
   }
 
-  // The variable outside of the factor with the most to gain; kNone if there is none.
+  // The variable outside of the factor with the largest possible gain; kNone if there is none.
   int64_t steepest() const {
     int64_t best = kNone;
     double most = 0;
@@ -299,8 +298,8 @@ class JointQP {
     return best;
   }
 
-  // Makes a variable free. One that depends on those that are free takes the place of one: mass moves along the
-  // direction that does not bend, uphill, until a variable has none left. False if it can go on for ever.
+  // Makes a variable free. If it depends on the free ones, it replaces one of them: mass moves uphill along the
+  // direction without curvature until a variable reaches zero. False if the direction is unbounded.
   bool enter(int64_t k) {
     while (!append(k)) {
       const Limit limit = find_flat_moves(k);
@@ -317,7 +316,7 @@ class JointQP {
     return true;
   }
 
-  // Moves along which nothing bends. If they lead hardly uphill, the variable gives away the mass that it has.
+  // Moves along the direction without curvature. If it has almost no slope, the variable gives away its mass.
   Limit find_flat_moves(int64_t k) {
     factor_.backward(column_.data());
     double uphill = reduced(k), length = 1;
@@ -331,7 +330,7 @@ class JointQP {
     return find_moves(column_, k, down ? -1.0 : 1.0);
   }
 
-  // The factor with one more variable; false if it depends on the others. Then `column_` tells how.
+  // Adds a variable to the factor. False if it depends on the others; `column_` then has the coefficients.
   bool append(int64_t k) {
     poll_now_and_then();
     const size_t m = free_.size();
@@ -355,7 +354,7 @@ class JointQP {
     return std::all_of(all.begin(), all.end(), [&](int64_t k) { return pivot(k) == k || enter(k); });
   }
 
-  // Goes to the optimum over the free variables, as far as nothing turns negative; whether it got there.
+  // Moves towards the optimum over the free variables until one would turn negative. Returns whether it got there.
   bool newton() {
     direction_.resize(free_.size());
     for (size_t x = 0; x < free_.size(); ++x) direction_[x] = reduced(free_[x]);
@@ -373,7 +372,7 @@ class JointQP {
     if (++since_poll_ % kPoll == 0) poll_();
   }
 
-  // Moves of the free variables, of `extra` and of the pivots, which pay for them; and how far they can go.
+  // Moves of the free variables, of `extra` and of the pivots, which compensate for them. Returns how far they can go.
   Limit find_moves(const std::vector<double>& direction, int64_t extra, double by) {
     moves_.clear();
     for (size_t x = 0; x < free_.size(); ++x) moves_.push_back({free_[x], direction[x]});
@@ -413,7 +412,7 @@ class JointQP {
     }
   }
 
-  // The free variable of this one's block that comes first in the factor, but for the pivot.
+  // The free variable of this block that comes first in the factor, except the pivot.
   int64_t first_free(int64_t k) const {
     const int64_t i = number_of_block(k);
     int64_t first = place(rest_of(i)) >= 0 ? rest_of(i) : kNone;
@@ -422,8 +421,8 @@ class JointQP {
     return first;
   }
 
-  // A variable without mass is no longer free. If it is the pivot, the first free one of its block takes its place:
-  // then differences with it are subtracted from later columns only, and the factor stays triangular.
+  // A variable without mass is no longer free. If it is the pivot, the first free one of its block replaces it.
+  // Differences with it are then subtracted only from later columns, and the factor stays triangular.
   void release(int64_t k) {
     if (pivot(k) != k) {
       if (place(k) >= 0) remove(k);
@@ -450,7 +449,7 @@ class JointQP {
 
   std::vector<Block> blocks_;
   std::vector<Variable> variables_;
-  std::vector<int64_t> numbers_;  // that can be used again
+  std::vector<int64_t> numbers_;  // available for reuse
   std::vector<double> gram_;      // row by row
   size_t stride_ = 0;
   int64_t size_ = 0;

@@ -1,11 +1,11 @@
-// Features of a master problem of LP-Struct that cannot pay, and the program without them.
+// Finds features of a master problem of LP-Struct that have weight 0 at every optimum, and solves without them.
 //
-// The multipliers of the rows that begin at a site are at most C of this site together, since M'lambda <= C. Therefore
+// The multipliers of the rows that begin at a site sum to at most C of this site, since M'lambda <= C. Therefore
 //
-//   (H'lambda)_j <= sum over sites of C of the site times the largest H_rj > 0 of the rows r that begin there,
+//   (H'lambda)_j <= sum over sites of C of the site times the largest H_rj > 0 of the rows r that begin there.
 //
-// and if this is below 1, which is the price of a feature, w_j = 0 at every optimum. If C is below 1, these are the
-// features that occur in a few examples only, and most sparse features do.
+// If this is below 1, the price of a feature, then w_j = 0 at every optimum. For C below 1, this holds for features
+// that occur in only a few examples, as most sparse features do.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace margrave {
 
 class ScreenedMaster {
  public:
-  // The program must outlive this one.
+  // The program must outlive this object.
   explicit ScreenedMaster(const LPMaster& whole) : lp_(whole) {
     const std::vector<double> most = largest_worth(whole);
     std::vector<int32_t> place(most.size(), -1);
@@ -48,14 +48,14 @@ class ScreenedMaster {
 
   const LPMaster& program() const { return lp_; }
 
-  // The weights of the features that are left.
+  // The weights of the remaining features.
   std::vector<double> restricted(const double* w) const {
     std::vector<double> left;
     left.reserve(kept_.size());
     for (const size_t j : kept_) left.push_back(w[j]);
     return left;
   }
-  // All weights, with zeros for the features that cannot pay.
+  // All weights, with zeros for the removed features.
   void extend(const std::vector<double>& left, double* w, size_t columns) const {
     std::fill_n(w, columns, 0.0);
     for (size_t k = 0; k < kept_.size(); ++k) w[kept_[k]] = left[k];
@@ -64,14 +64,14 @@ class ScreenedMaster {
  private:
   static constexpr double kRounding = 1e-12;  // relative
 
-  // An upper bound on the worth of each feature, H'lambda, or on its size if signs are free.
+  // An upper bound on (H'lambda)_j of each feature, or on its absolute value if signs are free.
   static std::vector<double> largest_worth(const LPMaster& lp) {
     std::vector<int64_t> by_site(static_cast<size_t>(lp.rows));
     std::iota(by_site.begin(), by_site.end(), int64_t{0});
     std::stable_sort(by_site.begin(), by_site.end(), [&](int64_t a, int64_t b) { return lp.first[a] < lp.first[b]; });
     const auto columns = static_cast<size_t>(lp.columns);
-    std::vector<double> worth(columns), largest(columns);  // the second is of the rows of one site
-    std::vector<int32_t> site(columns, -1);                // that the latter is of
+    std::vector<double> worth(columns), largest(columns);  // largest: over the rows of one site
+    std::vector<int32_t> site(columns, -1);                // the site of `largest`
     for (const int64_t r : by_site) {
       for (int64_t k = lp.begin[r]; k < lp.begin[r + 1]; ++k) {
         const auto j = static_cast<size_t>(lp.column[k]);
@@ -89,7 +89,7 @@ class ScreenedMaster {
   }
 
   LPMaster lp_;
-  std::vector<size_t> kept_;  // the columns that are left
+  std::vector<size_t> kept_;  // remaining columns
   std::vector<int64_t> begin_;
   std::vector<int32_t> column_;
   std::vector<double> value_;

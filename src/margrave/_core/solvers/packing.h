@@ -1,5 +1,5 @@
-// Constraints that occupy neighboring sites of their examples (protocol/problem.h: Change), and what those that share
-// no site can ask for together.
+// Constraints that occupy consecutive sites of their examples (protocol/problem.h: Change), and the largest total slack
+// required by constraints without a common site.
 #pragma once
 
 #include <algorithm>
@@ -19,9 +19,9 @@ class Packing {
     for (int64_t r = 0; r < rows; ++r) row_[next[last[r]]++] = static_cast<int32_t>(r);
   }
 
-  // The largest sum of values of rows that lie within the sites from `from` to `to` and share none; best[k] is that of
-  // rows within the first k of these sites. The differences of neighbors in `best` are slacks of the sites: of every
-  // row they add up to its value or more, and all of them to the result, so that no smaller slacks exist.
+  // The largest sum of values of disjoint rows within the sites from `from` to `to`; best[k] is that of the rows within
+  // the first k of these sites. The differences of consecutive `best` are slacks of the sites. Those of every row sum
+  // to at least its value, and all sum to the result, so no smaller slacks exist.
   double most(const double* value, int64_t from, int64_t to, std::vector<double>& best) const {
     best.assign(1, 0.0);
     for (int64_t s = from; s <= to; ++s) {

@@ -85,7 +85,7 @@ static void bind(nb::module_& m) {
           "i"_a, "theta"_a, "The matched pairs of the best alignment, flat.");
   nb::class_<AlignmentEdges, Alignments>(m, "AlignmentEdges");
   nb::class_<HomologyStructure, Structure>(m, "HomologyStructure")
-      .def_prop_ro("shared_parts", &HomologyStructure::shared_parts, "The number of parts of letters.");
+      .def_prop_ro("shared_parts", &HomologyStructure::shared_parts, "The number of parts by letter.");
   m.def(
       "alignment",
       [](const std::string& mode, bool affine, int64_t letters, const In<int64_t>& x_begin, const In<int64_t>& y_begin,
@@ -119,7 +119,7 @@ static void bind(nb::module_& m) {
                                                 std::move(lengths), matches_of(gold_begin, gold), costs);
       },
       "mode"_a, "affine"_a, "x_begin"_a, "y_begin"_a, "gold_begin"_a.none(), "gold"_a.none(), "costs"_a,
-      "Alignments whose parts are the edges of their trellis; the mode and the gaps are those of their features.");
+      "Alignments whose parts are the edges of their trellis. The features determine the mode and the gaps.");
   m.def(
       "homology",
       [](const std::string& mode, bool affine, int64_t letters, const In<int64_t>& x_begin, const In<int32_t>& x,

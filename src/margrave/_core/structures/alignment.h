@@ -1,5 +1,5 @@
 // Alignments of two sequences as a structure (engines/alignment.h), with tied parts, with parts at their places
-// (pair_parts.h), or with a part for every edge of the trellis; and the choice of a candidate together with its
+// (pair_parts.h), or with a part for every edge of the trellis. Also the choice of a candidate together with its
 // alignment (003, section 4.4).
 #pragma once
 
@@ -19,7 +19,7 @@
 
 namespace margrave {
 
-// Sequences of letters one after another.
+// Concatenated sequences of letters.
 struct Sequences {
   std::vector<int64_t> begin;
   std::vector<int32_t> letters;
@@ -44,7 +44,7 @@ struct Sequences {
 
 // Known alignments: for each example its matched pairs (i, j), flat.
 struct Matches {
-  std::vector<int64_t> begin;  // in pairs; empty: none are known
+  std::vector<int64_t> begin;  // in pairs; empty: unknown
   std::vector<int32_t> pairs;
 
   bool known() const { return !begin.empty(); }
@@ -86,7 +86,7 @@ struct Matches {
   }
 };
 
-inline constexpr int64_t kMostPlaces = int64_t{1} << 27;  // of parts and of cells in tables: 1 GB for each array
+inline constexpr int64_t kMostPlaces = int64_t{1} << 27;  // parts, or cells of tables: 1 GB per array
 
 inline void check_cells(int64_t example, int64_t n, int64_t m) {
   if (n > kMostPlaces / m)
@@ -95,7 +95,7 @@ inline void check_cells(int64_t example, int64_t n, int64_t m) {
                      ": only the best alignment of tied parts takes so little memory that it can be found.");
 }
 
-// What all of them have in common.
+// Base of all structures of alignments.
 class Alignments : public Structure {
  public:
   Alignments(std::vector<int64_t> of_x, std::vector<int64_t> of_y, Matches gold)
@@ -115,7 +115,7 @@ class Alignments : public Structure {
   bool has_gold() const override { return gold_.known(); }
   const Matches& gold_matches() const { return gold_; }
 
-  // The matched pairs of an output; tied parts must have the order in which inference returns them.
+  // The matched pairs of an output. Tied parts must be in the order in which inference returns them.
   virtual void matches(int64_t i, const int32_t* parts, int64_t size, std::vector<int32_t>& found) const = 0;
   // The posterior probabilities of all pairs of places, from marginals of the parts.
   virtual void match_table(int64_t i, const double* mu, double* table) const = 0;
@@ -131,7 +131,7 @@ class Alignments : public Structure {
   Matches gold_;
 };
 
-// Parts of letters, or of places.
+// Parts by letter, or by place.
 class AlignmentStructure final : public Alignments, private Counted {
  public:
   AlignmentStructure(PairParts layout, std::vector<int64_t> of_x, std::vector<int64_t> of_y, Sequences x, Sequences y,
@@ -171,7 +171,7 @@ class AlignmentStructure final : public Alignments, private Counted {
     to_output(i, path, y);
   }
 
-  // The number of gold pairs that are missed and of pairs that are wrong. Tied parts do not know it.
+  // The number of missed gold pairs plus the number of wrong pairs. Tied parts cannot express it.
   double cost(int64_t i, double* delta) const override {
     std::fill_n(delta, parts(i), 0.0);
     if (layout_.tied() || !costs_ || !has_gold()) return 0;
@@ -200,7 +200,7 @@ class AlignmentStructure final : public Alignments, private Counted {
     if (value > -kInfinity) to_output(i, path, y);
     return value;
   }
-  // The score alone, in linear memory.
+  // Only the score, in linear memory.
   double best_score(int64_t i, const double* theta, Scratch& scratch) const {
     return alignment::best_score(layout_.scores(sequences(i), theta, scratch), scratch);
   }
@@ -269,10 +269,10 @@ class AlignmentStructure final : public Alignments, private Counted {
   bool costs_;
 };
 
-// Every edge of the trellis has a part of its own: for each cell, row by row, a match after M, X and Y and one that
-// begins the alignment, a letter of x after M and X, a letter of y after M, X and Y, and the end of the alignment; the
-// last part is the alignment without matches. Whether alignments are global or local is a matter of the scores of
-// beginnings and ends: the layout, one of places, tells the features how the scores of places become those of edges.
+// Every edge of the trellis is a part. Each cell, row by row, has a match after M, X and Y and one that begins the
+// alignment, a letter of x after M and X, a letter of y after M, X and Y, and the end of the alignment. The last part
+// is the alignment without matches. The scores of beginnings and ends make alignments global or local. The features use
+// the layout, one of places, to map scores of places to edges.
 class AlignmentEdges final : public Alignments, private Counted {
  public:
   static constexpr int64_t kEdges = 10;
@@ -327,7 +327,7 @@ class AlignmentEdges final : public Alignments, private Counted {
       std::fill_n(right + kEdges * (pairs[2 * q] * m(i) + pairs[2 * q + 1]), 4, 1.0);
   }
 
-  // The scores of edges from those of places, and the adjoint of this map.
+  // Maps the scores of places to those of edges; and the adjoint.
   void spread(int64_t i, const double* places, double* theta, Scratch& scratch) const {
     const Scratch::Frame frame(scratch);
     const alignment::Scores s = layout_.scores(sequences(i), places, scratch);
@@ -376,7 +376,7 @@ class AlignmentEdges final : public Alignments, private Counted {
   void sample(int64_t i, const double* theta, Random& random, Output& y, Scratch&) const override {
     if (!graph(i).sample(theta, random, y)) throw InputError("every output is forbidden.");
   }
-  // From the end backwards, alignments are a Markov chain: every edge has its share of the edges to the same state.
+  // Backwards from the end, alignments are a Markov chain: each edge has its share of the edges to the same state.
   double entropy(int64_t i, const double* mu, double* t, Scratch&) const override {
     double sum = 0;
     const auto share = [&](int64_t part, double total) {
@@ -422,7 +422,7 @@ class AlignmentEdges final : public Alignments, private Counted {
   }
 
  private:
-  static constexpr int64_t kMostEdges = 50'000'000;  // of the hypergraph engine: about 50 bytes each
+  static constexpr int64_t kMostEdges = 50'000'000;  // limit of the hypergraph engine: about 50 bytes each
   static constexpr int kFirst[] = {0, 4, 6};         // the first part of each state
 
   const Hypergraph& graph(int64_t i) const { return *graphs_[i]; }
@@ -457,9 +457,9 @@ class AlignmentEdges final : public Alignments, private Counted {
   bool costs_;
 };
 
-// Outputs are a candidate and its alignment with the native sequence x. The parts of all alignments are those of the
-// letters; one more part per candidate carries the zero-one cost. Where the alignment of the homologue is known, it is
-// the only output with this candidate: its other alignments are neither right nor wrong.
+// Outputs are a candidate and its alignment with the native sequence x. Alignments have the parts of letters. One more
+// part per candidate carries the zero-one cost. If the alignment of the homologue is known, it is the only output with
+// this candidate: other alignments of it count neither as correct nor as wrong.
 class HomologyStructure final : public Structure {
  public:
   // candidates: all sequences y, those of example i from first[i] to first[i + 1].
@@ -612,7 +612,7 @@ class HomologyStructure final : public Structure {
       else if (each.value > place->second.value)
         place->second = std::move(each);
     };
-    // Costs of candidates alone, as those of learning, need no more than their best alignments.
+    // If only candidates have costs, as in learning, their best alignments suffice.
     const bool simple = std::all_of(costs.begin(), costs.begin() + shared_parts(), [](int64_t c) { return c == 0; });
     for (int64_t c = 0; c < count(i); ++c) {
       const double own = theta[shared_parts() + c];

@@ -27,7 +27,7 @@ static void bind(nb::module_& m) {
             return to_numpy(std::move(tuples));
           },
           "i"_a, nb::rv_policy::move,
-          "(grandparent, head, other child, word) of every part of example i, one after another; -1: it has none.")
+          "(grandparent, head, other child, word) of every part of example i, flat; -1: none.")
       .def(
           "upper_bound",
           [](const ArcPairTreeStructure& s, int64_t i, const In<double>& theta) {

@@ -1,9 +1,9 @@
 // Non-projective dependency trees with parts of two arcs as a structure, by approximate inference: belief propagation
 // (engines/arc_messages.h), an upper bound where it fails (engines/arc_bound.h), and AD3 (engines/arc_decoder.h).
 //
-// The parts of a sentence are its arcs; the pairs (h, s, m) of all children s < m of a head; and (g, h, m) for a head
-// with its own head. Pairs that no tree has do not exist: g = m would be a cycle, and a single root has no two
-// children.
+// The parts of a sentence are its arcs, then the pairs (h, s, m) of all children s < m of a head, and (g, h, m) for a
+// head with its own head. Pairs that occur in no tree do not exist: g = m would be a cycle, and a single root has no
+// two children.
 #pragma once
 
 #include <algorithm>
@@ -94,7 +94,7 @@ class ArcPairTreeStructure final : public TreesOfArcs {
     status_.count_fallback();
     return ws.bound.run(graph(i, ws), theta, messages_, kappa_, mu).value;
   }
-  // The reweighted bound on log Z, and its gradient into mu.
+  // Returns the reweighted bound on log Z; mu is its gradient.
   tree::MessageResult upper_bound(int64_t i, const double* theta, double* mu) const {
     check_scores(i, theta);
     Workspace& ws = workspace();
@@ -102,7 +102,8 @@ class ArcPairTreeStructure final : public TreesOfArcs {
   }
 
  private:
-  static constexpr int64_t kLongest = 4'000;  // numbers of words must fit 16 bits, and tables of n^2 numbers the memory
+  static constexpr int64_t kLongest = 4'000;  // word numbers must fit into 16 bits, and tables of n^2 numbers into
+                                              // memory
 
   struct Workspace {
     tree::ArcMessages messages;
@@ -116,8 +117,8 @@ class ArcPairTreeStructure final : public TreesOfArcs {
     return ws;
   }
 
-  // Calls visit(arc, arc, part) for every pair, in the order of their parts. Of children s < m, the arc to s is first;
-  // of (g, h, m), the arc to h.
+  // Calls visit(arc, arc, part) for every pair, in the order of their parts. For children s < m, the arc to s is first;
+  // for (g, h, m), the arc to h.
   template <class Visit>
   void each_pair(int64_t i, const Visit& visit) const {
     const tree::Arc* const list = arcs().of(i);
@@ -157,7 +158,7 @@ class ArcPairTreeStructure final : public TreesOfArcs {
     return {words(i), single_root(), arcs().of(i), arcs().count(i), ws.pairs.data(), parts(i) - arcs().count(i)};
   }
 
-  // log Z below it is an estimate that gives the gold tree a probability above 1.
+  // A smaller log Z is an estimate that gives the gold tree a probability above 1.
   double score_of_gold(int64_t i, const double* theta) const {
     Output y;
     gold(i, 0, y);
@@ -166,7 +167,7 @@ class ArcPairTreeStructure final : public TreesOfArcs {
     return sum;
   }
 
-  // The parts of a tree, given by the numbers of its arcs in the order of the words.
+  // The parts of a tree, given by its arc numbers in the order of the words.
   void to_parts(int64_t i, const std::vector<int32_t>& tree, Output& y) const {
     std::vector<char> here(static_cast<size_t>(arcs().count(i)), 0);
     for (const int32_t a : tree) here[a] = 1;
@@ -180,7 +181,7 @@ class ArcPairTreeStructure final : public TreesOfArcs {
 
   tree::MessageSettings messages_;
   RelaxationSettings decoder_;
-  bool reweighted_;  // the bound takes the place of a value below the score of the gold tree
+  bool reweighted_;  // the bound replaces a value below the score of the gold tree
   double kappa_;
   std::vector<int64_t> parts_;
   mutable InferenceStatus status_;

@@ -1,5 +1,5 @@
-// What dependency trees without labels have in common: their first parts are arcs, those of engines/arborescence.h or
-// the ones among them that pruning leaves, and arcs can be forbidden or required.
+// Base of dependency trees without labels. Their first parts are arcs, as in engines/arborescence.h or those kept by
+// pruning. Arcs can be forbidden or required.
 #pragma once
 
 #include <algorithm>
@@ -16,9 +16,8 @@ namespace margrave {
 
 class TreesOfArcs : public TreeStructure {
  public:
-  // left: for the n * n arcs of all sentences one after another, whether they have parts; empty: all have. allowed: for
-  // the arcs that have parts one after another, whether they may be used; empty: all may. A required arc is the only
-  // one that is allowed for its word.
+  // left: for the n * n arcs of all sentences, whether they have parts; empty: all have. allowed: for the arcs with
+  // parts, whether they may be used; empty: all may. A required arc is the only allowed one for its word.
   TreesOfArcs(Treebank treebank, const std::vector<bool>& left, bool listed, std::vector<bool> allowed)
       : treebank_(std::move(treebank)), arcs_(treebank_, left, listed), allowed_(std::move(allowed)) {
     if (!allowed_.empty() && static_cast<int64_t>(allowed_.size()) != arcs_.begin(size()))
@@ -33,11 +32,11 @@ class TreesOfArcs : public TreeStructure {
     const tree::Arc found = arcs_.at(i, part);
     return {found.head, found.word, -1};
   }
-  int64_t first_arc(int64_t i) const { return arcs_.begin(i); }  // among those of all sentences
+  int64_t first_arc(int64_t i) const { return arcs_.begin(i); }  // index among those of all sentences
   const int32_t* gold_heads(int64_t i) const { return treebank_.gold_heads(i); }
   bool has_gold() const override { return treebank_.has_gold(); }
 
-  // Attachment errors: 1 for every word with a wrong head, and nothing for parts that are no arcs.
+  // Attachment errors: 1 for every word with a wrong head. Parts that are not arcs cost nothing.
   double cost(int64_t i, double* delta) const override {
     const int32_t* heads = treebank_.gold_heads(i);
     std::fill_n(delta, parts(i), 0.0);
@@ -55,8 +54,8 @@ class TreesOfArcs : public TreeStructure {
       if (!allows(i, a)) theta[a] = -kInfinity;
   }
 
-  // The best output for each cost, where every arc is there in several versions: arc a as the numbers from begin[a] to
-  // begin[a + 1], with their own scores and costs. Outputs consist of these numbers.
+  // The best output for each cost, if every arc has several versions: those of arc a are numbered begin[a] to begin[a +
+  // 1], with their own scores and costs. Outputs consist of these numbers.
   virtual void argmax_by_cost_of(int64_t, const int32_t*, const double*, const double*,
                                  std::vector<CostedOutput>&) const {
     unsupported("argmax_by_cost");
@@ -78,8 +77,8 @@ class TreesOfArcs : public TreeStructure {
     return tree::Arborescence().solve(n, theta.data(), single_root);
   }
 
-  // For the constructors of derived classes: refuses sentences whose arcs make no tree, or not the gold tree.
-  // any_tree(n, has_arc) tells whether there is a tree over the arcs for which has_arc(head, word) is true.
+  // For the constructors of derived classes: rejects sentences whose arcs do not form a tree, or not the gold tree.
+  // any_tree(n, has_arc) returns whether there is a tree over the arcs for which has_arc(head, word) is true.
   template <class AnyTree>
   void check_arcs(const AnyTree& any_tree) const {
     if (arcs_.all() && allowed_.empty()) return;
@@ -106,8 +105,8 @@ class TreesOfArcs : public TreeStructure {
   }
 
  private:
-  // Whether every word can hang on the word before it, the first one on the root. This is a tree of every kind, which
-  // pruning by lengths always leaves, and it is faster to find than any other.
+  // Whether every word can have the word before it as head, and the first one the root. This is a valid tree of every
+  // kind, always kept by pruning by length, and the fastest one to check.
   template <class HasArc>
   static bool has_chain(int n, const HasArc& has_arc) {
     for (int m = 1; m <= n; ++m)
@@ -122,24 +121,23 @@ class TreesOfArcs : public TreeStructure {
   std::vector<bool> allowed_;
 };
 
-// Trees whose parts are arcs and nothing else. Engines take scores of all n * n arcs.
+// Trees whose only parts are arcs. Engines take scores of all n * n arcs.
 class ArcTrees : public TreesOfArcs {
  public:
   ArcTrees(Treebank treebank, const std::vector<bool>& left, std::vector<bool> allowed)
       : TreesOfArcs(std::move(treebank), left, false, std::move(allowed)) {}
 
   int64_t parts(int64_t i) const override { return arcs().count(i); }
-  // Every word has one head; groups of arcs that pruning leaves differ in size.
+  // Every word has one head. After pruning, groups of arcs differ in size.
   int64_t choice(int64_t i) const override { return arcs().all() ? words(i) : 1; }
   void gold(int64_t i, int64_t, Output& y) const override { to_parts(i, gold_heads(i), y); }
 
  protected:
-  // The parts of a tree.
   void to_parts(int64_t i, const int32_t* heads, Output& y) const {
     y.clear();
     for (int m = 1; m <= words(i); ++m) y.push_back(static_cast<int32_t>(arcs().find(i, heads[m - 1], m)));
   }
-  // Numbers of the parts as numbers of all arcs, with `missing` for those that have no part, and back.
+  // Maps values of the parts to those of all arcs, with `missing` for arcs without a part, and back.
   const double* spread(int64_t i, const double* values, double missing, Scratch& scratch) const {
     if (arcs().all()) return values;
     const int n = words(i);
@@ -154,7 +152,7 @@ class ArcTrees : public TreesOfArcs {
     const tree::Arc* const list = arcs().of(i);
     for (int64_t a = 0; a < arcs().count(i); ++a) values[a] = every[tree::part(n, list[a].head, list[a].word)];
   }
-  // The parts of an output that consists of the numbers of arcs.
+  // Maps an output of arc numbers to parts.
   void renumber(int64_t i, Output& y) const {
     if (arcs().all()) return;
     for (int32_t& part : y) {

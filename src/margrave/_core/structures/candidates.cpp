@@ -18,7 +18,7 @@ static void bind(nb::module_& m) {
                                                     to_vector(cost));
       },
       "begin"_a, "good_begin"_a.none(), "good"_a.none(), "cost"_a.none(),
-      "A list of candidates for each example, of which several may be good, best first.");
+      "A list of candidates for each example. Several may be good, best first.");
 }
 
 static const Registration registration(bind);

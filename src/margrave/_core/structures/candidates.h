@@ -1,4 +1,4 @@
-// Every example has its own list of candidates, of which an output is one, and several may be good. Parts are the
+// Every example has its own list of candidates. An output is one of them, and several may be good. Parts are the
 // candidates.
 #pragma once
 
@@ -16,7 +16,7 @@ namespace margrave {
 
 class CandidateStructure final : public SinglePartStructure {
  public:
-  // begin (examples + 1): where each example's candidates begin. good: numbers within the example's list, best first,
+  // begin (examples + 1): where each example's candidates begin. good: indices within the example's list, best first,
   // from good_begin[i] on; unknown if good_begin is empty. cost: one per candidate, 0 for the good ones; if empty, 1
   // for all others.
   CandidateStructure(std::vector<int64_t> begin, std::vector<int64_t> good_begin, std::vector<int32_t> good,
@@ -81,7 +81,8 @@ class CandidateStructure final : public SinglePartStructure {
       }
       std::sort(good.begin(), good.end());
       const auto twice = std::adjacent_find(good.begin(), good.end());
-      if (twice != good.end()) throw InputError(example + ": candidate " + std::to_string(*twice) + " is good twice.");
+      if (twice != good.end())
+        throw InputError(example + ": candidate " + std::to_string(*twice) + " is listed twice as good.");
     }
   }
 

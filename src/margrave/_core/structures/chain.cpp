@@ -66,7 +66,7 @@ static void bind(nb::module_& m) {
             }
             return to_numpy(std::move(labels));
           },
-          "The gold labels of all tokens of all examples, one after another.")
+          "The gold labels of all tokens, example by example.")
       .def(
           "gold_tuples",
           [](const ChainStructure& c) {
@@ -78,7 +78,7 @@ static void bind(nb::module_& m) {
               const int64_t positions = c.length(i) * c.columns();
               auto part = y.begin() + c.length(i);
               for (int64_t t = 0; t < c.length(i); ++t) {
-                // One tuple of each length up to the order ends at t, as far as there are enough labels before it.
+                // One tuple of each length up to order + 1 ends at t, if there are enough labels before it.
                 for (int64_t k = 0; k < std::min(t, c.grams().order()); ++k)
                   tuples.push_back(static_cast<int32_t>((*part++ - positions) % c.grams().parts()));
                 begin.push_back(static_cast<int64_t>(tuples.size()));
@@ -86,8 +86,8 @@ static void bind(nb::module_& m) {
             }
             return std::make_pair(to_numpy(std::move(begin)), to_numpy(std::move(tuples)));
           },
-          "For all tokens of all examples, one after another, the gold tuples of labels that end there: bounds and "
-          "the numbers of tuples, as in gram_parts.");
+          "For all tokens, example by example, the gold tuples of labels that end there: bounds and the numbers of "
+          "tuples, as in gram_parts.");
   m.def(
       "chain",
       [](int64_t labels, const In<int64_t>& begin, const std::optional<In<int32_t>>& gold,

@@ -1,8 +1,7 @@
-// Label sequences of any order. Parts of a sequence of T tokens: (position, label), T*L of them; then the label tuples
-// of 2 .. order+1 neighbors ("grams"), once for the whole sequence (tied) or once for each position from 1 on
-// (untied).
+// Label sequences of any order. Parts of a sequence of T tokens: (position, label), T*L of them, then the label tuples
+// of 2 .. order+1 neighbors ("grams"), once for the whole sequence (tied) or once for each position from 1 on (untied).
 //
-// Order 1 has hand-written loops for what is hot (simd/loops.h); everything else, and every higher order, is dynamic
+// Hot operations of order 1 have specialized loops (simd/loops.h). Everything else, and every higher order, is dynamic
 // programming over the trellis whose states are tuples of `order` labels. Tuples with a forbidden transition do not
 // exist.
 #pragma once
@@ -59,8 +58,8 @@ class ChainStructure final : public Structure, private Divisible, private Weight
     return 0;
   }
 
-  // A change is a run of wrong labels. No tuple of neighboring labels reaches over `order` right labels, so that runs
-  // which are at least so far apart can be made one without the other: a run also occupies the `order` sites after it.
+  // A change is a run of wrong labels. No label tuple reaches across `order` correct labels, so runs at least that far
+  // apart are independent. A run therefore also occupies the `order` sites after it.
   const Divisible* divisible() const override { return this; }
   const WeightedSums* weighted() const override { return this; }
   int64_t sites(int64_t i) const override { return data_.length(i); }
@@ -126,8 +125,8 @@ class ChainStructure final : public Structure, private Divisible, private Weight
     return log_space(i, theta, mu);
   }
 
-  // Online EG on many labels asks for it, with other transitions at every visit: only those with a score are worth an
-  // exponential.
+  // Used by online EG on many labels, with different transitions at every visit. Exponentials are computed only for
+  // transitions with a score.
   double logsum_weighted(int64_t i, const WeightedParts& weighted, const double* theta, double* mu,
                          Scratch& scratch) const override {
     const int64_t T = data_.length(i);
@@ -148,7 +147,7 @@ class ChainStructure final : public Structure, private Divisible, private Weight
     return logsum_by_all_parts(*this, i, weighted, theta, mu, scratch);
   }
 
-  // Two of order 1, as the zero-one cost and LP-Struct ask for, are little more than the argmax.
+  // The two best at order 1, needed by the zero-one cost and LP-Struct, cost little more than the argmax.
   void kbest(int64_t i, const double* theta, int64_t k, std::vector<ScoredOutput>& ys,
              Scratch& scratch) const override {
     const int64_t T = data_.length(i);
@@ -179,7 +178,7 @@ class ChainStructure final : public Structure, private Divisible, private Weight
     y = std::move(ys[0]);
   }
 
-  // Forwards once, then backwards for every draw.
+  // Forward once, then backward for every draw.
   void sample_many(int64_t i, const double* theta, Random& random, std::vector<Output>& ys, Scratch&) const override {
     const int64_t T = data_.length(i);
     const Trellis trellis(grams_, T, tied_, theta);
@@ -199,8 +198,8 @@ class ChainStructure final : public Structure, private Divisible, private Weight
     }
   }
 
-  // The same for first-order chains whose transitions cost nothing, in flat tables: the label says what a position
-  // costs, so that every cost of a prefix comes from one of the prefix before. False where it does not apply.
+  // The same for first-order chains without costs of transitions, in flat tables. The label determines the cost of a
+  // position, so every cost of a prefix comes from one cost of the prefix before. False if not applicable.
   bool by_cost_of_positions(int64_t T, const double* theta, const std::vector<int64_t>& costs,
                             std::vector<CostedOutput>& ys) const {
     constexpr int64_t kMostCells = 20'000'000;
@@ -263,7 +262,7 @@ class ChainStructure final : public Structure, private Divisible, private Weight
     return true;
   }
 
-  // Viterbi with a counter: for every state the best prefix at each cost that a prefix can have.
+  // Viterbi with a counter: every state has the best prefix at each possible cost.
   void argmax_by_cost(int64_t i, const double* theta, const double* delta, const Needless&,
                       std::vector<CostedOutput>& ys, Scratch&) const override {
     struct AtCost {
@@ -303,7 +302,7 @@ class ChainStructure final : public Structure, private Divisible, private Weight
         best_by_cost(here);
       }
     }
-    std::vector<AtCost> ends;  // here `edge` is the last state
+    std::vector<AtCost> ends;  // `edge` is the last state here
     for (int64_t s = 0; s < grams_.states(T - 1); ++s)
       for (const AtCost& end : best[T - 1][s]) ends.push_back({end.cost, end.value, static_cast<int32_t>(s)});
     best_by_cost(ends);
@@ -325,7 +324,7 @@ class ChainStructure final : public Structure, private Divisible, private Weight
     }
   }
 
-  // Of a Markov chain with these marginals; t are the logs of its conditionals (000, last paragraph).
+  // Entropy of the Markov chain with these marginals; t are the logs of its conditionals (000, last paragraph).
   double entropy(int64_t i, const double* mu, double* t, Scratch&) const override {
     if (tied_ || grams_.order() != 1) return unsupported("entropy (it needs an untied chain of order 1)"), 0.0;
     const int64_t T = data_.length(i);
@@ -366,8 +365,8 @@ class ChainStructure final : public Structure, private Divisible, private Weight
   int64_t tables(int64_t length) const { return tied_ ? 1 : length - 1; }
   int64_t stride() const { return tied_ ? 0 : grams_.parts(); }
 
-  // Transition tables for the scaled loops. Tied ones seldom change from one example to the next: they are kept beside
-  // the scores that they were made from, and made anew only if those differ.
+  // Transition tables for the scaled loops. Tied ones seldom change between examples. They are cached with the scores
+  // they were computed from, and recomputed only if those differ.
   std::vector<ChainTable> chain_tables(int64_t length, const double* transitions, Scratch& scratch) const {
     const int64_t L = data_.labels();
     const int64_t room = L * padded(L);
@@ -409,7 +408,7 @@ class ChainStructure final : public Structure, private Divisible, private Weight
     return *top;
   }
 
-  // A gram's posterior counts for its suffixes too: adds those of the m-grams to the parts of one position.
+  // A gram's posterior also counts for its suffixes: adds those of the m-grams to the parts of one position.
   void add_posteriors(int64_t m, std::vector<double> posterior, double* parts_of_position) const {
     for (int64_t k = m; k >= 2; --k) {
       const Grams::Level& level = grams_.level(k);
@@ -422,7 +421,7 @@ class ChainStructure final : public Structure, private Divisible, private Weight
     }
   }
 
-  // Forward-backward over label tuples in scaled probability space, by the rules of simd/loops.h: false when a value
+  // Forward-backward over label tuples in scaled probability space, by the rules of simd/loops.h. False if a value
   // leaves the range where it is exact.
   bool scaled_tuples(int64_t i, const double* theta, double* mu, double* log_z) const {
     const int64_t T = data_.length(i);
@@ -432,7 +431,7 @@ class ChainStructure final : public Structure, private Divisible, private Weight
     const auto starving = [&](const std::vector<double>& x, double total) {
       return std::any_of(x.begin(), x.end(), [&](double v) { return v > 0 && v < kScaledSmallest * total; });
     };
-    // exp of the grams that end at t; tied ones are made once for each length of gram
+    // exp of the grams that end at t. Tied ones are computed once per gram length.
     std::vector<std::vector<double>> memory(tied_ ? order + 1 : std::max<int64_t>(T, 1));
     std::vector<ChainTable> tables(memory.size());
     const auto table_at = [&](int64_t t) -> const ChainTable& {
@@ -470,14 +469,15 @@ class ChainStructure final : public Structure, private Divisible, private Weight
       for (size_t s = 0; s < now.size(); ++s) total += now[s] *= emission[t][last_label(t)[s]];
       if (!(total > kScaledSmallest) || starving(now, total)) return false;
       for (double& a : now) a /= total;
-      for (double& e : emission[t]) e /= total;  // what the backward pass multiplies by
+      for (double& e : emission[t]) e /= total;  // factor in the backward pass
       shift += std::log(total);
     }
     *log_z = shift;
 
     std::fill(mu, mu + parts(i), 0.0);
     std::vector<double> beta(grams_.states(T - 1), 1.0);
-    std::vector<std::vector<double>> pairs(order + 2);  // by length of gram: expected counts, before their weights
+    std::vector<std::vector<double>> pairs(order + 2);  // by gram length: expected counts, before multiplication by
+                                                        // weights
     for (int64_t t = T - 1;; --t) {
       double total = 0;
       for (size_t s = 0; s < beta.size(); ++s) {
@@ -493,7 +493,7 @@ class ChainStructure final : public Structure, private Divisible, private Weight
       loops().tuples_backward(grams_.states(t - 1), level.outgoing_begin.data(), level.first_target.data(),
                               table_at(t).forward, beta.data(), alpha[t - 1].data(), before.data(), pairs[m].data());
       beta = std::move(before);
-      if (!tied_ || t <= order) {  // no further position has grams of this length, or of this table
+      if (!tied_ || t <= order) {  // no further position has grams of this length or of this table
         for (size_t e = 0; e < pairs[m].size(); ++e) pairs[m][e] *= table_at(t).forward[e];
         add_posteriors(m, std::move(pairs[m]), mu + T * L + (tied_ ? 0 : (t - 1) * grams_.parts()));
         pairs[m].clear();
@@ -502,7 +502,7 @@ class ChainStructure final : public Structure, private Divisible, private Weight
     return true;
   }
 
-  // Forward-backward in log space: exact for any scores, and for any order.
+  // Forward-backward in log space: exact for any scores and any order.
   double log_space(int64_t i, const double* theta, double* mu) const {
     const int64_t T = data_.length(i);
     const int64_t L = grams_.labels();
@@ -537,7 +537,7 @@ class ChainStructure final : public Structure, private Divisible, private Weight
     return log_z;
   }
 
-  // Where a part of the gold output of an order-1 chain stands: T position parts come first, then T - 1 transitions.
+  // The position of a part of the gold output of an order-1 chain: T position parts come first, then T - 1 transitions.
   int64_t position_of(int64_t i, int32_t part, const Output& y) const {
     const int64_t place = std::find(y.begin(), y.end(), part) - y.begin();
     return place < data_.length(i) ? place : place - data_.length(i) + 1;

@@ -1,7 +1,7 @@
 // A factor graph that is a chain: the kernel of chains is faster than a clique tree.
 //
-// The variables have equally many labels and lie on a path; every variable and every edge of the path has one dense
-// factor, and there are no others. The kernel wants the parts of positions first, and then those of pairs of neighbors
+// The variables have equally many labels and form a path. Every variable and every edge of the path has one dense
+// factor, and there are no others. The kernel expects the parts of positions first, then those of pairs of neighbors
 // (before, after), in the order of the path. If the graph has another order, scores and marginals are copied.
 #pragma once
 
@@ -35,7 +35,7 @@ class ChainGraph {
       if (unary[soft.scope[0]] >= 0) return nullptr;
       unary[soft.scope[0]] = f;
     }
-    int64_t first = -1;  // an end of the path, the one with the lowest number
+    int64_t first = -1;  // the end of the path with the lowest number
     for (int64_t v = n; v-- > 0;) {
       if (unary[v] < 0 || beside[v].size() > 2) return nullptr;
       if (beside[v].size() < 2) first = v;
@@ -53,7 +53,7 @@ class ChainGraph {
     for (size_t k = 0; k < part_.size(); ++k) copy[k] = theta[part_[k]];
     return copy;
   }
-  // Calls fill(values) for values in the kernel's order, and puts them into that of the graph.
+  // Calls fill(values) for values in the kernel's order, and copies them to the order of the graph.
   template <typename Fill>
   double fill(double* values, const Fill& fill, Scratch& scratch) const {
     if (part_.empty()) return fill(values);
@@ -80,7 +80,7 @@ class ChainGraph {
       for (int64_t k = 0; k < labels; ++k) positions.push_back(static_cast<int32_t>(own.first_part + k));
       const auto next = std::find_if(beside[v].begin(), beside[v].end(), [&](int64_t f) { return f != came; });
       if (next == beside[v].end()) {
-        if (t + 1 < n) return nullptr;  // a path beside others
+        if (t + 1 < n) return nullptr;  // the path does not contain all variables
         break;
       }
       if (t + 1 == n) return nullptr;  // a double edge

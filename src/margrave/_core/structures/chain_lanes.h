@@ -11,14 +11,14 @@
 
 namespace margrave {
 
-// With observed transitions most of the table has no weight: it is a constant, exp(0), plus a sparse part, exp(w) - 1
-// on the transitions with a weight (Lavergne, Cappe and Yvon 2010, section 3.2). A step then costs as many
-// multiplications as transitions are listed, not labels^2.
+// With observed transitions, most of the table has no weight. It is a constant, exp(0), plus a sparse part, exp(w) - 1
+// on the transitions with a weight (Lavergne, Cappe and Yvon 2010, section 3.2). A step then costs one multiplication
+// per listed transition instead of labels^2.
 class ChainLanes final : public LabelLanes {
  public:
-  static constexpr int64_t kFewestLabels = 33;  // below that a row stays in registers, and one by one is faster
+  static constexpr int64_t kFewestLabels = 33;  // with fewer, a row stays in registers, and one by one is faster
 
-  // transitions: (labels, labels), -inf where forbidden; used: those whose marginals are wanted, ascending. All others
+  // transitions: (labels, labels), -inf where forbidden; used: those whose marginals are needed, ascending. All others
   // score 0 or -inf.
   ChainLanes(const Labels& data, const Structure& alone, std::vector<double> transitions,
              const std::vector<int64_t>& used)
@@ -70,11 +70,11 @@ class ChainLanes final : public LabelLanes {
   void sample(std::vector<Lane>&, std::vector<Random>&, Scratch&) const override { unsupported("sample in lock-step"); }
 
  private:
-  // Of the labels^2 transitions at most this share may be listed: beyond it the dense loops are faster.
+  // At most this share of the labels^2 transitions may be listed. Beyond it, the dense loops are faster.
   static constexpr double kMostListed = 0.6;
   static constexpr uint8_t kListed = 255;
 
-  // Lists the transitions that are used or do not score 0, if they are few enough.
+  // Lists the transitions that are used or have a nonzero score, if they are few enough.
   void list(const std::vector<int64_t>& used) {
     const int64_t L = data_.labels();
     listed_.assign(L * L, 0);
@@ -107,7 +107,7 @@ class ChainLanes final : public LabelLanes {
   std::vector<uint8_t> listed_;
   TransitionGroups by_target_;
   TransitionGroups by_source_;
-  int64_t count_ = 0;  // of the listed transitions
+  int64_t count_ = 0;  // number of listed transitions
   LaneTable table_{};
 };
 

@@ -15,7 +15,7 @@ static void bind(nb::module_& m) {
   after<FactorGraphStructure>();
   nb::class_<CliqueTreeStructure, FactorGraphStructure>(m, "CliqueTreeStructure")
       .def_prop_ro("width", &CliqueTreeStructure::width, "The number of variables of the largest clique.")
-      .def_prop_ro("bytes", &CliqueTreeStructure::bytes, "What the tables of the largest graph take.");
+      .def_prop_ro("bytes", &CliqueTreeStructure::bytes, "The memory of the tables of the largest graph, in bytes.");
   m.def(
       "clique_trees",
       [](std::shared_ptr<FactorGraphs> graphs, const std::optional<In<int32_t>>& gold,
@@ -25,9 +25,9 @@ static void bind(nb::module_& m) {
                                                      most_bytes);
       },
       "graphs"_a, "gold"_a.none(), "set_of"_a.none(), "costs"_a, "allowed"_a.none(), "most_bytes"_a,
-      "Factor graphs with exact inference by clique trees, whose tables may take so many bytes per graph. gold: the "
-      "labels of all variables of all examples. set_of: the set of labels of each variable of each graph; costs: of "
-      "each set. allowed: for each label of each variable of each example.");
+      "Factor graphs with exact inference by clique trees, whose tables may take at most this many bytes per graph. "
+      "gold: the labels of all variables of all examples. set_of: the set of labels of each variable of each graph; "
+      "costs: by set. allowed: for each label of each variable of each example.");
 }
 
 static const Registration registration(bind);

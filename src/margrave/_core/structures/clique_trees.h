@@ -1,4 +1,4 @@
-// Factor graphs with exact inference by clique trees, or by the kernel of chains where a graph is one.
+// Factor graphs with exact inference by clique trees, or by the kernel of chains if a graph is one.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace margrave {
 
 class CliqueTreeStructure final : public FactorGraphStructure {
  public:
-  // most_bytes: what the tables of one graph may take.
+  // most_bytes: memory limit of the tables of one graph.
   CliqueTreeStructure(std::shared_ptr<const FactorGraphs> data, FactorGraphLabels labels, double most_bytes)
       : FactorGraphStructure(std::move(data), std::move(labels)) {
     offers_ = kArgmax | kArgmaxByCost | kLogsum | kKbest | kSample | kEntropy | kUntied;
@@ -105,12 +105,12 @@ class CliqueTreeStructure final : public FactorGraphStructure {
   }
 
  private:
-  static constexpr int64_t kMostCosted = 1 << 18;  // cells of cliques: the best output by cost keeps lists for each
+  static constexpr int64_t kMostCosted = 1 << 18;  // cells of cliques: the best output by cost stores lists for each
 
   const ChainGraph* chain_of(int64_t i) const { return chains_[graph_of(i)].get(); }
   const CliqueTree& of(int64_t i) const { return *trees_[graph_of(i)]; }
 
-  // Refuses a graph whose hard and listed factors leave nothing.
+  // Rejects a graph whose hard and listed factors allow no output.
   void expect_outputs(int64_t g) const {
     const std::vector<double> zeros(graphs().parts(g), 0.0);
     std::vector<int32_t> labeling(graphs().variables(g));
@@ -121,7 +121,7 @@ class CliqueTreeStructure final : public FactorGraphStructure {
   }
 
   std::vector<std::shared_ptr<const CliqueTree>> trees_;   // (graphs)
-  std::vector<std::shared_ptr<const ChainGraph>> chains_;  // (graphs): null where a graph is no chain
+  std::vector<std::shared_ptr<const ChainGraph>> chains_;  // (graphs): null if a graph is not a chain
   unsigned offers_ = 0;
 };
 

@@ -11,7 +11,7 @@
 namespace margrave {
 namespace {
 
-// Rows of integers as structs of that many integers.
+// Rows of integers as structs with one int32_t per column.
 template <class T>
 std::vector<T> rows(const In<int32_t>& numbers, const char* what) {
   constexpr size_t kWidth = sizeof(T) / sizeof(int32_t);
@@ -52,7 +52,7 @@ std::shared_ptr<ConstituentStructure> make_structure(const std::shared_ptr<Gramm
                                                 ConstituentStructure::Settings{tied, splits, anchors});
 }
 
-// The labeled spans of outputs: where those of each begin, spans, their begins and ends, and whether it is in pieces.
+// The labeled spans of outputs: where those of each begin, spans, their begins and ends, and whether it has fragments.
 auto read(const ConstituentStructure& trees, const In<int64_t>& begin, const In<int32_t>& parts,
           const std::optional<In<int64_t>>& examples) {
   const auto outputs = static_cast<int64_t>(begin.size()) - 1;
@@ -90,7 +90,7 @@ static void bind(nb::module_& m) {
       .def_prop_ro("symbols", &Grammar::symbols)
       .def_prop_ro("spans", &Grammar::spans);
   nb::class_<ConstituentStructure, Structure>(m, "ConstituentStructure",
-                                              "Derivations of a grammar over the sentences of a data set.")
+                                              "Derivations of a grammar over the sentences of a dataset.")
       .def_prop_ro(
           "words",
           [](const ConstituentStructure& s) {
@@ -117,7 +117,7 @@ static void bind(nb::module_& m) {
           nb::rv_policy::move, "The number of parts before the labeled spans of every sentence.")
       .def("read", &read, "begin"_a, "parts"_a, "examples"_a.none() = nb::none(),
            "The labeled spans of outputs: where those of each output begin, their numbers, where they begin and end in "
-           "the sentence, and whether each output consists of pieces.");
+           "the sentence, and whether each output consists of fragments.");
   m.def("constituents", &make_structure, "grammar"_a, "begin"_a, "terminals"_a, "node_begin"_a.none(), "nodes"_a.none(),
         "left"_a.none(), "tied"_a, "splits"_a, "anchors"_a);
 }

@@ -21,7 +21,7 @@ namespace margrave {
 
 class ConstituentStructure final : public Structure, private Counted {
  public:
-  // A node of a gold derivation, from the top down and from left to right. rule: binary, or lexical if split is -1.
+  // A node of a gold derivation, in preorder. rule: binary, or lexical if split is -1.
   struct Node {
     int32_t label, begin, end, rule, split;
   };
@@ -32,8 +32,8 @@ class ConstituentStructure final : public Structure, private Counted {
   };
 
   // begin (examples + 1), terminals: the sentences. node_begin (examples + 1), nodes: their derivations, or empty.
-  // left: whether pruning has left each cell of each sentence, or empty. Cells of gold derivations are left in any
-  // case, and sentences that would have no derivation are not pruned.
+  // left: whether pruning keeps each cell of each sentence, or empty. Cells of gold derivations are always kept, and
+  // sentences that would have no derivation are not pruned.
   ConstituentStructure(std::shared_ptr<const Grammar> grammar, std::vector<int64_t> begin,
                        std::vector<int32_t> terminals, std::vector<int64_t> node_begin, const std::vector<Node>& nodes,
                        std::vector<char> left, Settings settings)
@@ -79,7 +79,7 @@ class ConstituentStructure final : public Structure, private Counted {
 
   int64_t size() const override { return static_cast<int64_t>(begin_.size()) - 1; }
   int64_t parts(int64_t i) const override { return layout(i).size(); }
-  // A rule is used by every node at most, and as often as a chain of unary rules repeats it.
+  // A rule occurs at most once per node, times its repeats in a chain of unary rules.
   int64_t repeats(int64_t i) const override {
     return settings_.tied ? (2 * int64_t{words(i)} - 1) * std::max<int64_t>(1, grammar_->longest_path())
                           : std::max<int64_t>(1, grammar_->longest_path());
@@ -91,7 +91,7 @@ class ConstituentStructure final : public Structure, private Counted {
     y = golds_[i].y;
   }
 
-  // 1 for every constituent that the gold tree does not have (000, section 2).
+  // 1 for every constituent that is not in the gold tree (000, section 2).
   double cost(int64_t i, double* delta) const override {
     std::fill_n(delta, parts(i), 0.0);
     each_count(i, [&](int64_t part, int32_t right, int32_t predicted) { delta[part] = predicted - right; });
@@ -160,11 +160,11 @@ class ConstituentStructure final : public Structure, private Counted {
 
   int words(int64_t i) const { return static_cast<int>(begin_[i + 1] - begin_[i]); }
   const Grammar& grammar() const { return *grammar_; }
-  // By cell, whether pruning has left it; null if nothing was pruned.
+  // By cell, whether pruning keeps it; null if nothing was pruned.
   const char* cells_left(int64_t i) const { return left_.empty() ? nullptr : left_.data() + left_begin_[i]; }
   const DerivationParts& layout(int64_t i) const { return layouts_.at(words(i)); }
 
-  // The labeled spans of an output: visit(span, s, e). Returns whether it consists of several pieces.
+  // The labeled spans of an output: visit(span, s, e). Returns whether it consists of several fragments.
   template <class Visit>
   bool each_span(int64_t i, const int32_t* y, int64_t size, const Visit& visit) const {
     const DerivationParts& parts = layout(i);
@@ -278,7 +278,7 @@ class ConstituentStructure final : public Structure, private Counted {
           visit(parts.span(cell, span), right, grammar_->constituents(span));
   }
 
-  // Charts are large, so a thread keeps them from example to example.
+  // Charts are large, so a thread keeps them between examples.
   const cky::Chart<cky::Max>& best_chart(int64_t i, const double* theta) const {
     check_tree_scores(i, theta, parts(i));
     thread_local cky::Chart<cky::Max> chart;
@@ -291,7 +291,7 @@ class ConstituentStructure final : public Structure, private Counted {
   template <class Use>
   void inside(int64_t i, const double* theta, const Use& use) const {
     check_tree_scores(i, theta, parts(i));
-    for (int64_t k = 0; k < parts(i); ++k)  // The exponents of their products would overflow.
+    for (int64_t k = 0; k < parts(i); ++k)  // the exponents of their products would overflow
       if (theta[k] > kLargestScore)
         throw InputError("example " + std::to_string(i) +
                          ": a score is above 1e15, which is too large for sums; scale the features, or lower C.");
@@ -317,7 +317,7 @@ class ConstituentStructure final : public Structure, private Counted {
     return chart.inside();
   }
 
-  // Whether a sentence has no derivation, whatever the scores, so that it is taken in pieces.
+  // Whether a sentence has no derivation, regardless of the scores, and is parsed in fragments.
   bool in_pieces(int64_t i) const { return grammar_->piece() >= 0 && !has_derivation(i); }
   bool has_derivation(int64_t i) const {
     const std::vector<double> zeros(parts(i), 0.0);
@@ -333,7 +333,7 @@ class ConstituentStructure final : public Structure, private Counted {
   std::vector<int64_t> left_begin_{0};  // where those of each sentence begin
   Settings settings_;
   bool has_gold_;
-  std::map<int, DerivationParts> layouts_;  // by the number of words
+  std::map<int, DerivationParts> layouts_;  // by number of words
   std::vector<Gold> golds_;
 };
 

@@ -12,8 +12,8 @@
 namespace margrave {
 namespace {
 
-// A rule that is an object in Python, with the methods maximum(scores) -> (value, labels) and sum(scores) ->
-// (value, marginals).
+// A rule that is a Python object with the methods maximum(scores) -> (value, labels) and sum(scores) -> (value,
+// marginals).
 class PythonRule final : public OwnRule {
  public:
   PythonRule(nb::object rule, int64_t variables, int64_t labels)
@@ -50,7 +50,7 @@ class PythonRule final : public OwnRule {
 
 static void bind(nb::module_& m) {
   after<Structure>();
-  nb::class_<OwnRule>(m, "OwnRule", "A hard factor that is written in Python.");
+  nb::class_<OwnRule>(m, "OwnRule", "A hard factor written in Python.");
   m.def(
       "own_rule",
       [](nb::object rule, int64_t variables, int64_t labels) -> std::shared_ptr<OwnRule> {
@@ -58,8 +58,8 @@ static void bind(nb::module_& m) {
                                             checked_count(labels, "labels", 1));
       },
       "rule"_a, "variables"_a, "labels"_a,
-      "A rule with the methods maximum and sum over this many variables, which have this many labels together.");
-  nb::class_<FactorGraphs>(m, "FactorGraphs", "The factor graphs of a data set.")
+      "A rule with the methods maximum and sum over this many variables, with this many labels in total.");
+  nb::class_<FactorGraphs>(m, "FactorGraphs", "The factor graphs of a dataset.")
       .def(
           "__init__",
           [](FactorGraphs* self, const In<int64_t>& graph_of, const In<int64_t>& variable_begin,
@@ -112,7 +112,7 @@ static void bind(nb::module_& m) {
               for (int64_t v = 0; v < s.graphs().variables(g); ++v) most = std::max(most, s.graphs().labels(g, v));
             return most;
           },
-          "The number of labels of the variable that has the most.")
+          "The largest number of labels of a variable.")
       .def_prop_ro(
           "arities",
           [](const FactorGraphStructure& s) {
@@ -153,8 +153,8 @@ static void bind(nb::module_& m) {
             return to_numpy(std::move(labeling));
           },
           "begin"_a, "parts"_a, "examples"_a.none() = nb::none(),
-          "The labels of outputs, one output after another. examples: which example each output belongs to; None: each "
-          "has one.")
+          "The labels of outputs, concatenated. examples: which example each output belongs to; None: one output per "
+          "example.")
       .def(
           "label_marginals",
           [](const FactorGraphStructure& s, const In<int64_t>& begin, const In<double>& mu) {
@@ -172,7 +172,7 @@ static void bind(nb::module_& m) {
             return to_numpy(std::move(marginals));
           },
           "begin"_a, "mu"_a,
-          "The marginals of the labels of all variables, one variable and one example after another, from those of "
+          "The marginals of the labels of all variables, concatenated over variables and examples, from those of "
           "parts.");
 }
 

@@ -1,5 +1,5 @@
-// What all structures of factor graphs have in common: graphs, gold labels and costs. How inference works is what the
-// classes derived from it say; each of them is one method.
+// Base of all structures of factor graphs: graphs, gold labels and costs. Each derived class implements one method of
+// inference.
 #pragma once
 
 #include <algorithm>
@@ -15,13 +15,13 @@
 
 namespace margrave {
 
-// The gold labels of a data set and the costs of wrong ones.
+// The gold labels of a dataset and the costs of wrong ones.
 struct FactorGraphLabels {
-  std::vector<int32_t> gold;  // one per variable of each example, one example after another; empty if unknown
-  // Every variable of every graph has a set of labels; each set has its own cost. No costs: nothing costs anything.
-  std::vector<int32_t> set_of;  // (variables of all graphs); empty if there are no costs and nobody asks
+  std::vector<int32_t> gold;  // one per variable, example by example; empty if unknown
+  // Every variable of every graph has a set of labels, and each set has its own cost. Empty costs: all are 0.
+  std::vector<int32_t> set_of;  // (variables of all graphs); empty if there are no costs and it is not needed
   std::vector<std::shared_ptr<const LabelCost>> costs;
-  std::vector<uint8_t> allowed;  // for each label of each variable of each example; empty: all are
+  std::vector<uint8_t> allowed;  // for each label of each variable of each example; empty: all are allowed
 };
 
 class FactorGraphStructure : public Structure {
@@ -48,7 +48,7 @@ class FactorGraphStructure : public Structure {
   const std::shared_ptr<const FactorGraphs>& shared_graphs() const { return graphs_; }
   int64_t graph_of(int64_t i) const { return graphs_->graph_of(i); }
   int64_t variables(int64_t i) const { return graphs_->variables(graph_of(i)); }
-  // How many labels the variables of an example have together: the length of its label marginals.
+  // The total number of labels of the variables of an example: the length of its label marginals.
   int64_t labels(int64_t i) const { return label_begin_[i + 1] - label_begin_[i]; }
 
   // The set of labels of each variable of an example.
@@ -97,7 +97,7 @@ class FactorGraphStructure : public Structure {
   }
 
   bool constrained() const override { return !labels_.allowed.empty(); }
-  // The cells of the homes of forbidden labels.
+  // Forbids the cells of forbidden labels in the homes of their variables.
   void forbid(int64_t i, double* theta) const override {
     if (labels_.allowed.empty()) return;
     const int64_t g = graph_of(i);
@@ -145,7 +145,7 @@ class FactorGraphStructure : public Structure {
       }
   }
 
-  // What has no part at home cannot be forbidden.
+  // A label without a part at home cannot be forbidden.
   void check_allowed() const {
     for (int64_t i = 0; i < size() && constrained(); ++i) {
       const uint8_t* allowed = labels_.allowed.data() + label_begin_[i];

@@ -1,13 +1,12 @@
-// Segmentations of one sequence of which several are right: spans of the right output may be replaced by others.
+// Segmentations of a sequence with several correct ones: spans of the gold output may be replaced by alternatives.
 //
-// The right output has spans, which are its segments but for those outside of all spans, and there are alternatives to
-// them. A segmentation is good if each of its spans is a right one or an alternative, and if each right span is found:
-// it is a segment, or overlaps an alternative that is. Alternatives can thus be combined freely, and good outputs are
-// not listed.
+// The gold output has spans: its segments other than those with an outside label. A segmentation is good if each of its
+// spans is a gold span or an alternative, and if each gold span is found: it is a segment itself, or overlaps an
+// alternative that is. Alternatives can be combined freely, so good outputs are not listed.
 //
-// Whether an output is good can be told from left to right, from one bit at each boundary between tokens: whether the
-// right span that lies across it, if any, has been found so far. An alternative that ends before the boundary has
-// nothing to say of spans that begin behind it, and spans that end before it must have been found.
+// Whether an output is good can be decided from left to right, with one bit at each boundary between tokens: whether
+// the gold span across it, if any, has been found so far. An alternative that ends before the boundary does not affect
+// spans that begin after it. Spans that end before it must have been found.
 #pragma once
 
 #include <algorithm>
@@ -26,8 +25,8 @@ class GoodSegments {
  public:
   using Segment = Segments::Segment;
 
-  // right: the segments of the right output, in order. outside (labels): whose segments are not spans, and have one
-  // token. pair(s): where the parts of the pairs of labels at boundary s begin.
+  // right: the segments of the gold output, in order. outside (labels): labels whose segments are not spans, and have
+  // one token. pair(s): where the parts of the pairs of labels at boundary s begin.
   template <typename Pair>
   GoodSegments(const Segments& segments, const std::vector<uint8_t>& outside, int64_t n,
                const std::vector<Segment>& right, const std::vector<Segment>& alternatives, const Pair& pair)
@@ -53,7 +52,7 @@ class GoodSegments {
     parts_.erase(std::unique(parts_.begin(), parts_.end()), parts_.end());
   }
 
-  // The good outputs as paths, or all others. The former take no more nodes and edges than good segments have.
+  // The good outputs as paths, or all others. Good ones need only the nodes and edges of good segments.
   Paths paths(bool good) const {
     Builder build{*this, good, {}, {}, {}};
     if (build.last() >= std::numeric_limits<int32_t>::max())
@@ -67,8 +66,8 @@ class GoodSegments {
   }
 
  private:
-  // A state: the right span across the boundary has not been found, or there is none; it has been found; or the output
-  // is wrong already.
+  // The gold span across the boundary has not been found, or there is none; it has been found; or the output is already
+  // wrong.
   enum State : int32_t { kOpen, kFound, kWrong, kStates };
 
   int64_t part_of(const Segment& of) const { return segments_.first(of.end, of.label) + of.end - of.start - 1; }
@@ -79,14 +78,14 @@ class GoodSegments {
 
   State step(State before, const Segment& segment, int64_t part) const {
     if (before == kWrong || !is_right(part)) return kWrong;
-    // A span finds all right spans that it overlaps: those that end inside of it, and the one across its end.
+    // A span finds all gold spans that it overlaps: those that end inside it, and the one across its end.
     if (!outside_[segment.label]) return across_[segment.end] ? kFound : kOpen;
     const bool found = before == kFound;
     if (ends_[segment.end]) return found ? kOpen : kWrong;
     return across_[segment.end] && found ? kFound : kOpen;
   }
 
-  // The states of semi_markov.h, each together with a state of the above: in(e, l), then begin(e, l), by position.
+  // The states of semi_markov.h combined with the states above: in(e, l), then begin(e, l), by position.
   struct Builder {
     const GoodSegments& of;
     bool good;
@@ -102,7 +101,7 @@ class GoodSegments {
       heads.push_back(static_cast<int32_t>(head));
       parts.push_back(static_cast<int32_t>(part));
     }
-    // All segments that end at e or, for good outputs, the right ones.
+    // All segments that end at e; for good outputs, only the good ones.
     void segments_to(int64_t e) {
       std::vector<std::pair<int64_t, int64_t>> arriving[kStates];  // by state: the node before, and the part
       for (int64_t l = 0; l < L(); ++l) {
@@ -138,8 +137,8 @@ class GoodSegments {
   const std::vector<uint8_t>& outside_;
   int64_t n_;
   std::vector<int32_t> parts_;   // the segments that good outputs may have, sorted
-  std::vector<uint8_t> across_;  // (n + 1): whether a right span lies across the boundary
-  std::vector<uint8_t> ends_;    // (n + 1): whether a right span ends there
+  std::vector<uint8_t> across_;  // (n + 1): whether a gold span crosses the boundary
+  std::vector<uint8_t> ends_;    // (n + 1): whether a gold span ends there
   std::vector<int64_t> pairs_;   // (n + 1): where the pairs of labels at the boundary begin
 };
 

@@ -22,7 +22,7 @@ Schedule schedule_named(const std::string& name) {
   throw InputError("unknown schedule '" + name + "'.");
 }
 
-// A solver that is an object in Python, with the method solve(g, theta) -> (bound, shares of parts, shares of labels).
+// A solver that is a Python object with the method solve(g, theta) -> (bound, marginals of parts, marginals of labels).
 class PythonSolver final : public RelaxationSolver {
  public:
   PythonSolver(nb::object solver, std::shared_ptr<const FactorGraphs> graphs)
@@ -68,7 +68,7 @@ static void bind(nb::module_& m) {
             return std::make_tuple(to_numpy(std::move(labeling)), converged);
           },
           "i"_a, "theta"_a,
-          "The labels of the highest max-marginals by max-product messages, and whether messages have converged.")
+          "The labels with the highest max-marginals by max-product messages, and whether messages have converged.")
       .def(
           "values",
           [](const GraphMessagesStructure& s, int64_t i, const In<double>& theta, int sweeps) {
@@ -77,13 +77,13 @@ static void bind(nb::module_& m) {
             return to_numpy(s.values(i, theta.data(), sweeps));
           },
           "i"_a, "theta"_a, "sweeps"_a,
-          "The approximation of log Z, or the bound on it, before the first and after each of so many parallel "
+          "The approximation of log Z, or the bound on it, before the first and after each of this many parallel "
           "sweeps.");
   m.def(
       "has_outputs",
       [](const FactorGraphs& graphs, int64_t g) { return check_number(g, graphs.graphs()), has_outputs(graphs, g); },
       "graphs"_a, "g"_a,
-      "Whether the hard factors and listed tuples of a graph leave an output; None if finding out takes too long.");
+      "Whether the hard factors and listed tuples of a graph allow an output; None if finding out takes too long.");
   m.def(
       "graph_messages",
       [](std::shared_ptr<FactorGraphs> graphs, const std::optional<In<int32_t>>& gold,

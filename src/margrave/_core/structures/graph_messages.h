@@ -16,18 +16,18 @@
 
 namespace margrave {
 
-// Another solver of the relaxation than AD3.
+// A solver of the relaxation other than AD3.
 class RelaxationSolver {
  public:
   virtual ~RelaxationSolver() = default;
-  // The bound of graph g; the shares of the parts into mu, and those of the labels of all variables into `labels`.
+  // Returns the bound of graph g. mu: the marginals of the parts; `labels`: those of the labels of all variables.
   virtual double solve(int64_t g, const double* theta, double* mu, double* labels) const = 0;
 };
 
 class GraphMessagesStructure final : public FactorGraphStructure {
  public:
-  // relaxed: whether the relaxation is offered to learners in place of outputs. exact: the graphs have no loops, so
-  // that messages and relaxation are exact. solver: null for AD3.
+  // relaxed: whether learners use the relaxation instead of outputs. exact: the graphs have no loops, so messages and
+  // relaxation are exact. solver: null for AD3.
   GraphMessagesStructure(std::shared_ptr<const FactorGraphs> graphs, FactorGraphLabels labels, bool reweighted,
                          PropagationSettings messages, RelaxationSettings relaxation, bool relaxed, bool exact = false,
                          double most_kept = 0, std::shared_ptr<const RelaxationSolver> solver = nullptr)
@@ -89,7 +89,7 @@ class GraphMessagesStructure final : public FactorGraphStructure {
     return relax(i, theta, labeling, mu).bound;
   }
 
-  // The labels of the highest max-marginals by max-product messages, and whether these have converged.
+  // The labels with the highest max-marginals by max-product messages, and whether these have converged.
   std::pair<std::vector<int32_t>, bool> max_product(int64_t i, const double* theta) const {
     check_scores(i, theta);
     FactorMessages& engine = workspace().messages;
@@ -99,7 +99,7 @@ class GraphMessagesStructure final : public FactorGraphStructure {
     return {std::move(labeling), found.converged};
   }
 
-  // The value after each of so many parallel sweeps: Bethe's, or the reweighted bound.
+  // The value after each of `sweeps` parallel sweeps: Bethe's, or the reweighted bound.
   std::vector<double> values(int64_t i, const double* theta, int sweeps) const {
     check_scores(i, theta);
     const int64_t g = graph_of(i);
@@ -120,7 +120,7 @@ class GraphMessagesStructure final : public FactorGraphStructure {
     FactorRelaxation relaxation;
     std::vector<double> kept;
   };
-  // The best labeling that was found, and with `mu` the shares of the parts.
+  // The best labeling found; with `mu`, the marginals of the parts.
   Relaxed relax(int64_t i, const double* theta, std::vector<int32_t>& labeling, double* mu) const {
     const int64_t g = graph_of(i);
     FactorRelaxation& ad3 = workspace().relaxation;
@@ -132,7 +132,7 @@ class GraphMessagesStructure final : public FactorGraphStructure {
       found.bound = solver_->solve(g, theta, shares.data(), of_labels.data());
       round(g, of_labels, labeling);
       judge(i, theta, labeling, found);
-      if (!found.certified && found.bound > -kInfinity) {  // AD3 looks for better labelings than the rounded one
+      if (!found.certified && found.bound > -kInfinity) {  // AD3 may find better labelings than the rounded one
         std::vector<int32_t> other;
         const Relaxed more = ad3.run(graphs(), g, layouts_[g], theta, relaxation_, other);
         found.bound = std::min(found.bound, more.bound);
@@ -156,7 +156,7 @@ class GraphMessagesStructure final : public FactorGraphStructure {
     }
   }
 
-  // The score of a labeling, and whether it reaches the bound.
+  // Sets the score of a labeling, and whether it attains the bound.
   void judge(int64_t i, const double* theta, const std::vector<int32_t>& labeling, Relaxed& found) const {
     const int64_t g = graph_of(i);
     Output y;
@@ -193,7 +193,8 @@ class GraphMessagesStructure final : public FactorGraphStructure {
                          "or lower C.");
   }
 
-  static constexpr double kReached = 1e-8;  // of the size of the scores: a labeling this close to the bound reaches it
+  static constexpr double kReached = 1e-8;  // relative to the size of the scores: a labeling this close to the bound
+                                            // attains it
 
   bool reweighted_, relaxed_, exact_;
   std::shared_ptr<const RelaxationSolver> solver_;

@@ -1,4 +1,4 @@
-// A data set whose outputs are the derivations of one hypergraph per example.
+// A dataset whose outputs are the derivations of one hypergraph per example.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ class HypergraphStructure : public Structure {
     std::shared_ptr<const Hypergraph> graph;
     int64_t parts;
     Output gold;
-    std::vector<double> delta;  // empty: every output costs nothing
+    std::vector<double> delta;  // empty: all costs are 0
     double c0 = 0;
   };
 
@@ -35,7 +35,7 @@ class HypergraphStructure : public Structure {
 
   int64_t size() const override { return static_cast<int64_t>(examples_.size()); }
   int64_t parts(int64_t i) const override { return of(i).parts; }
-  // No part is in an output more often than the longest output has parts.
+  // A part occurs at most as often as the longest output has parts.
   int64_t repeats(int64_t i) const override {
     return static_cast<int64_t>(std::clamp(of(i).graph->longest(), 1.0, 0x1.0p53));
   }

@@ -72,7 +72,7 @@ static void bind(nb::module_& m) {
       "nodes"_a, "edge_begin"_a, "heads"_a, "tail_begin"_a, "tails"_a, "target_begin"_a, "targets"_a, "gold"_a.none(),
       "costs"_a,
       "The derivations of forests; every edge is a part. targets: words, and -1 - j for tail j. gold: where the edges "
-      "of each gold derivation begin, and the edges. costs: whether edges that the gold derivation has not cost 1.");
+      "of each gold derivation begin, and the edges. costs: whether edges that are not in the gold derivation cost 1.");
 }
 
 static const Registration registration(bind);

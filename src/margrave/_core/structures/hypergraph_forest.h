@@ -1,4 +1,4 @@
-// Forests: hypergraphs whose edges are parts and spell words.
+// Forests: hypergraphs whose edges are parts and carry target words.
 #pragma once
 
 #include <algorithm>
@@ -13,19 +13,20 @@
 
 namespace margrave {
 
-// What the edges of a forest spell, beside its hypergraph.
+// The strings of a forest, in addition to its hypergraph.
 struct ForestStrings {
   std::vector<int32_t> heads;
   std::vector<std::vector<int32_t>> tails;
   std::vector<Pattern> targets;  // words, and -1 - j for tail j
 };
 
-// Outputs list their edges depth first, since a derivation may have several edges of the same node.
+// Outputs list their edges depth first, since a derivation may contain several edges of the same node.
 class ForestStructure final : public HypergraphStructure {
  public:
   ForestStructure(std::vector<Example> examples, std::vector<ForestStrings> strings, bool has_gold)
       : HypergraphStructure(std::move(examples), has_gold), strings_(std::move(strings)) {
-    if (static_cast<int64_t>(strings_.size()) != size()) throw InputError("every forest needs what its edges spell.");
+    if (static_cast<int64_t>(strings_.size()) != size())
+      throw InputError("every forest needs the targets of its edges.");
     for (int64_t i = 0; i < size(); ++i) {
       const ForestStrings& forest = strings_[i];
       const auto edges = static_cast<size_t>(of(i).graph->edges());
@@ -34,7 +35,8 @@ class ForestStructure final : public HypergraphStructure {
       for (size_t e = 0; e < edges; ++e)
         for (const int32_t symbol : forest.targets[e])
           if (symbol < 0 && static_cast<size_t>(-1 - symbol) >= forest.tails[e].size())
-            throw InputError("the target of edge " + std::to_string(e) + " has a tail that the edge has not.");
+            throw InputError("the target of edge " + std::to_string(e) +
+                             " refers to a tail that the edge does not have.");
     }
   }
 
@@ -47,7 +49,7 @@ class ForestStructure final : public HypergraphStructure {
   }
 
  private:
-  // The forest under some scores, as LazyKbest wants it. Edges are in the order of their heads.
+  // The forest under given scores, for LazyKbest. Edges are sorted by head.
   class Spelled {
    public:
     Spelled(const ForestStrings& forest, int64_t nodes, const double* theta, Strings& strings)

@@ -1,4 +1,4 @@
-// How approximate inference ended on each example, for reports, and the messages that it keeps for the next time.
+// The status of approximate inference on each example, for reports, and the messages kept for the next call.
 #pragma once
 
 #include <algorithm>
@@ -24,24 +24,24 @@ class InferenceStatus {
         certified_(std::make_unique<std::atomic<int32_t>[]>(static_cast<size_t>(examples))) {}
 
   int64_t size() const { return size_; }
-  // The number of sweeps, negative if messages did not converge; 0: there was none yet.
+  // The number of sweeps, negative if messages did not converge; 0: not yet run.
   int32_t sweeps(int64_t i) const { return sweeps_[i].load(std::memory_order_relaxed); }
-  // 1: the best output was proved to be best, -1: it was not, 0: there was none yet.
+  // 1: the output is certified as the best, -1: it is not, 0: not yet run.
   int32_t certified(int64_t i) const { return certified_[i].load(std::memory_order_relaxed); }
   void set_sweeps(int64_t i, int sweeps, bool converged) {
     sweeps_[i].store(converged ? std::max(sweeps, 1) : -sweeps, std::memory_order_relaxed);
   }
   void set_certified(int64_t i, bool certified) { certified_[i].store(certified ? 1 : -1, std::memory_order_relaxed); }
-  // How often a bound took the place of an estimate that was obviously wrong.
+  // How often a bound replaced an obviously wrong estimate.
   int64_t fallbacks() const { return fallbacks_.load(std::memory_order_relaxed); }
   void count_fallback() { fallbacks_.fetch_add(1, std::memory_order_relaxed); }
 
   // ---- messages that are kept --------------------------------------------------------------------------------------
-  // The last messages of an example are where the next ones start. What an example keeps depends on its own past alone,
-  // so that a pass over all examples has the same bits for any number of threads.
+  // The last messages of an example are the start of the next run. They depend only on the example's own past, so the
+  // result of a pass over all examples does not depend on the number of threads.
 
-  // sizes: how many numbers each example would keep. The first examples that fit into `most` bytes have room, the
-  // others always start anew.
+  // size_of(i): how many numbers example i would keep. The first examples that fit into `most` bytes have room. The
+  // others always start from scratch.
   template <class Sizes>
   void make_room(const Sizes& size_of, double most) {
     begin_.assign(1, 0);
@@ -84,7 +84,7 @@ class InferenceStatus {
   int64_t size_;
   std::unique_ptr<std::atomic<int32_t>[]> sweeps_, certified_;
   std::atomic<int64_t> fallbacks_{0};
-  std::vector<int64_t> begin_{0};  // (examples with room + 1), in
+  std::vector<int64_t> begin_{0};  // (examples with room + 1), in kept_
   std::vector<double> kept_;
   std::array<std::mutex, 64> locks_;
 };

@@ -11,7 +11,7 @@
 namespace margrave {
 
 static void bind(nb::module_& m) {
-  nb::class_<LabelCost>(m, "LabelCost", "What it costs to predict one label where another is right.")
+  nb::class_<LabelCost>(m, "LabelCost", "The cost of predicting one label instead of another.")
       .def_prop_ro("labels", &LabelCost::labels, "The number of labels.")
       .def(
           "row",
@@ -23,7 +23,7 @@ static void bind(nb::module_& m) {
             cost.row(static_cast<int32_t>(gold), delta.data());
             return to_numpy(std::move(delta));
           },
-          "gold"_a, "The cost of predicting each label where `gold` is right.");
+          "gold"_a, "The cost of predicting each label if `gold` is correct.");
   nb::class_<HammingCost, LabelCost>(m, "HammingCost");
   nb::class_<MatrixCost, LabelCost>(m, "MatrixCost");
   nb::class_<TreeCost, LabelCost>(m, "TreeCost");
@@ -32,13 +32,13 @@ static void bind(nb::module_& m) {
       [](const In<double>& weights) -> std::shared_ptr<HammingCost> {
         return std::make_shared<HammingCost>(to_vector(weights));
       },
-      "weights"_a, "Every wrong label costs the weight of the right one.");
+      "weights"_a, "Every wrong label costs the weight of the correct one.");
   m.def(
       "matrix_cost",
       [](int64_t labels, const In<double>& costs) -> std::shared_ptr<MatrixCost> {
         return std::make_shared<MatrixCost>(checked_count(labels, "labels"), to_vector(costs));
       },
-      "labels"_a, "costs"_a, "The cost of every pair of labels: (right, predicted), row by row.");
+      "labels"_a, "costs"_a, "The cost of every pair of labels: (correct, predicted), row by row.");
   m.def(
       "tree_cost",
       [](const In<int64_t>& above_begin, const In<int32_t>& above, const In<int64_t>& below_begin,
@@ -47,8 +47,8 @@ static void bind(nb::module_& m) {
                                           to_vector(below), to_vector(height), root);
       },
       "above_begin"_a, "above"_a, "below_begin"_a, "below"_a, "height"_a, "root"_a,
-      "The cost of two classes is the height of the lowest node that is above both, or `root` if there is none. "
-      "Given: the nodes above each class, the classes below each node, and the height of each node.");
+      "Confusing two classes costs the height of the lowest node above both, or `root` if there is none. Given: the "
+      "nodes above each class, the classes below each node, and the height of each node.");
 }
 
 static const Registration registration(bind);

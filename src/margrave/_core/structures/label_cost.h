@@ -1,4 +1,4 @@
-// What it costs to predict one label where another is right. Only a matrix keeps a number for every pair of labels.
+// The cost of predicting one label instead of another. Only a matrix stores a number for every pair of labels.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ class LabelCost {
   virtual ~LabelCost() = default;
 
   virtual int64_t labels() const = 0;
-  // delta (labels): the cost of predicting each label where `gold` is right.
+  // delta (labels): the cost of predicting each label if `gold` is correct.
   virtual void row(int32_t gold, double* delta) const = 0;
 
  protected:
@@ -27,7 +27,7 @@ class LabelCost {
   }
 };
 
-// Every wrong label costs the weight of the right one.
+// Every wrong label costs the weight of the correct one.
 class HammingCost final : public LabelCost {
  public:
   explicit HammingCost(std::vector<double> weights) : weights_(std::move(weights)) { expect_finite(weights_); }
@@ -42,7 +42,7 @@ class HammingCost final : public LabelCost {
   std::vector<double> weights_;
 };
 
-// Any cost: (labels, labels), from right to predicted.
+// Any cost: (labels, labels), from correct to predicted.
 class MatrixCost final : public LabelCost {
  public:
   MatrixCost(int64_t labels, std::vector<double> costs) : labels_(labels), costs_(std::move(costs)) {
@@ -62,11 +62,11 @@ class MatrixCost final : public LabelCost {
   std::vector<double> costs_;
 };
 
-// Classes are confused at the cost of their lowest common node: the smallest height of the nodes that are above both.
+// Confusing two classes costs the smallest height of the nodes above both, their lowest common node.
 class TreeCost final : public LabelCost {
  public:
   // above: the nodes above each class, from above_begin[class] on. below: the classes below each node, from
-  // below_begin[node] on. height: one number per node. root: what classes cost that have no node in common.
+  // below_begin[node] on. height: one number per node. root: the cost of classes without a common node.
   TreeCost(std::vector<int64_t> above_begin, std::vector<int32_t> above, std::vector<int64_t> below_begin,
            std::vector<int32_t> below, std::vector<double> height, double root)
       : above_begin_(std::move(above_begin)),

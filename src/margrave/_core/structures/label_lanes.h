@@ -1,4 +1,4 @@
-// What tied chains of any order in lock-step have in common (protocol/lock_step.h, simd/lanes.h).
+// Base of tied chains of any order in lock-step (protocol/lock_step.h, simd/lanes.h).
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace margrave {
 
-// A transition from a label to another or, of tuples, from a state to another.
+// A transition between labels or, for tuples, between states.
 struct Transition {
   int32_t source;
   int32_t target;
@@ -24,8 +24,8 @@ struct Transition {
 // Listed transitions, grouped for the loops.
 class TransitionGroups {
  public:
-  // transitions: in ascending order of source and target; size: how many sources there are, or targets.
-  // Values are exp(score - top), and the constant is the one of score 0.
+  // transitions: ascending by source and target; size: the number of sources, or of targets. Values are exp(score -
+  // top), and the constant is the value of score 0.
   template <typename Group, typename Other>
   LaneEntries make(const std::vector<Transition>& transitions, int64_t size, double top, double constant,
                    const Group& group, const Other& other) {
@@ -73,14 +73,14 @@ class TransitionGroups {
 
 class LabelLanes : public Lanes {
  public:
-  // alone: infers for one example at a time; transitions: the scores of the shared parts, -inf where forbidden.
+  // alone: inference for one example at a time; transitions: the scores of the shared parts, -inf where forbidden.
   LabelLanes(const Labels& data, const Structure& alone, std::vector<double> transitions)
       : data_(data), alone_(alone), transitions_(std::move(transitions)) {}
 
   int64_t max_lanes() const override { return kLockStep; }
 
  protected:
-  // Fills the lanes of the loops; the longest length.
+  // Fills the lanes of the loops. Returns the longest length.
   int64_t enter(std::vector<Lane>& lanes, ChainLane* in) const {
     int64_t longest = 0;
     for (size_t b = 0; b < lanes.size(); ++b) {
@@ -94,7 +94,6 @@ class LabelLanes : public Lanes {
     return longest;
   }
 
-  // The scores of all parts of an example.
   double* scores(const Lane& lane, Scratch& scratch) const {
     double* theta = scratch.take(own(lane) + static_cast<int64_t>(transitions_.size()));
     std::copy(lane.theta, lane.theta + own(lane), theta);

@@ -27,7 +27,7 @@ static void bind(nb::module_& m) {
       },
       "trees"_a, "labels"_a, "of_arc"_a, "begin"_a, "members"_a, "gold"_a.none(), "wrong_label"_a,
       "Trees whose arcs have labels. of_arc: the set of labels of every arc of all sentences; begin, members: the "
-      "labels of each set, ascending; gold: the label of every word; wrong_label: the cost of a word with the right "
+      "labels of each set, ascending; gold: the label of every word; wrong_label: the cost of a word with the correct "
       "head and a wrong label.");
 }
 

@@ -1,9 +1,9 @@
 // Dependency trees with labels: the arcs of a structure without labels, each with one of several labels.
 //
-// Part (h, m, l) exists for every arc (h, m) of the inner structure and every label l that this arc may have, arc by
-// arc and label by label; the other parts of the inner structure follow. The score of a tree is a sum over its parts,
-// so the labels of its arcs can be chosen one by one. Inference asks the inner structure under scores of arcs, the
-// maximum or the log of the sum of exp over the labels of each, and distributes the answer over the labels.
+// Part (h, m, l) exists for every arc (h, m) of the inner structure and every allowed label l, by arc, then by label.
+// The other parts of the inner structure follow. The score of a tree is a sum over its parts, so the labels of its arcs
+// are independent. The inner structure receives the maximum or the log-sum-exp over the labels of each arc as scores.
+// Its answer is then distributed over the labels.
 #pragma once
 
 #include <algorithm>
@@ -19,17 +19,17 @@
 
 namespace margrave {
 
-// Which labels an arc may have: its set, one of several.
+// The allowed labels of each arc: one of several sets.
 struct LabelSets {
-  int labels;                    // how many there are
+  int labels;                    // number of labels
   std::vector<int32_t> of_arc;   // the set of every arc of all sentences
-  std::vector<int64_t> begin;    // of each set in `members`
+  std::vector<int64_t> begin;    // where each set begins in `members`
   std::vector<int32_t> members;  // of all sets, each ascending
 };
 
 class LabeledTreeStructure final : public TreeStructure {
  public:
-  // gold: the label of every word, or empty. wrong_label: the cost of a word with the right head and a wrong label.
+  // gold: the label of every word, or empty. wrong_label: the cost of a word with the correct head and a wrong label.
   LabeledTreeStructure(std::shared_ptr<const TreesOfArcs> trees, LabelSets sets, std::vector<int32_t> gold,
                        double wrong_label)
       : trees_(std::move(trees)), sets_(std::move(sets)), gold_(std::move(gold)), wrong_label_(wrong_label) {
@@ -129,7 +129,7 @@ class LabeledTreeStructure final : public TreeStructure {
     sample_many(i, theta, random, ys, scratch);
     y = std::move(ys[0]);
   }
-  // All draws share the sums over labels, and those of the inner structure.
+  // All draws share the sums over labels and those of the inner structure.
   void sample_many(int64_t i, const double* theta, Random& random, std::vector<Output>& ys,
                    Scratch& scratch) const override {
     check_tree_scores(i, theta, parts(i));
@@ -141,9 +141,9 @@ class LabeledTreeStructure final : public TreeStructure {
       relabel(i, y, [&](int64_t a) { return random.choose(shares + begin[a], begin[a + 1] - begin[a]); });
   }
 
-  // The k best trees by the best labels of their arcs contain the trees of the k best labeled ones: a labeled tree is
-  // at most as good as its tree with the best labels, and each tree before that one gives a labeled tree that is at
-  // least as good. The labelings of each tree are enumerated from the best one on, as far as they are needed.
+  // The k best labeled trees are labelings of the k best trees under the best labels. Reason: a labeled tree is at most
+  // as good as its tree with the best labels, and each tree before that one gives a labeled tree that is at least as
+  // good. The labelings of each tree are enumerated from the best one on, as needed.
   void kbest(int64_t i, const double* theta, int64_t k, std::vector<ScoredOutput>& ys,
              Scratch& scratch) const override {
     check_tree_scores(i, theta, parts(i));
@@ -161,11 +161,11 @@ class LabeledTreeStructure final : public TreeStructure {
   }
 
  private:
-  // The labelings of several trees, best first, by a heap. A labeling says which arcs have another label than their
-  // best one, and of which rank. The arcs of a tree are sorted by what their second label loses, so that each labeling
-  // but the best one of a tree has exactly one predecessor that loses no more: the last of its arcs with another label
-  // has a rank less or, if that would be the best one, the arc before has the second label in its place, unless that
-  // arc has another label anyway.
+  // Enumerates the labelings of several trees, best first, with a heap. A labeling lists the arcs with a label other
+  // than their best one, and the rank of that label. The arcs of a tree are sorted by the loss of their second label.
+  // So each labeling except the best has exactly one predecessor with no larger loss. It lowers the rank of the last
+  // changed arc by one. If that would give the best label, the arc before it gets its second label instead, unless that
+  // arc is already changed.
   class Labelings {
    public:
     Labelings(const LabeledTreeStructure& structure, int64_t example, const double* theta,
@@ -210,10 +210,10 @@ class LabeledTreeStructure final : public TreeStructure {
    private:
     struct State {
       double value;
-      double base;  // what the arcs before `place` lose
+      double base;  // loss of the arcs before `place`
       size_t tree;
       int64_t before;  // the state with the arcs before `place`, or -1
-      int64_t place;   // the last arc with another label; -1: there is none
+      int64_t place;   // the last arc with another label; -1: none
       int64_t rank;    // of its label
       bool operator<(const State& other) const { return value < other.value; }
     };
@@ -233,7 +233,7 @@ class LabeledTreeStructure final : public TreeStructure {
       const double loss = theta_[ranked[0]] - theta_[ranked[rank]];
       push({trees_[s.tree].value - (base + loss), base, s.tree, before, place, rank});
     }
-    // The arcs of a tree that may have several labels.
+    // The arcs of a tree with several possible labels.
     std::vector<Choice> choices_of(const Output& y) const {
       std::vector<Choice> choices;
       const int32_t* begin = of_.begin_of(i_);
@@ -262,7 +262,7 @@ class LabeledTreeStructure final : public TreeStructure {
   };
 
   const int32_t* begin_of(int64_t i) const {
-    return part_begin_.data() + trees_->first_arc(i) + i;  // an entry more than arcs for each example
+    return part_begin_.data() + trees_->first_arc(i) + i;  // each example has one entry more than arcs
   }
   int32_t set_number(int64_t i, int64_t a) const { return sets_.of_arc[trees_->first_arc(i) + a]; }
   const int32_t* set_of(int64_t i, int64_t a) const { return sets_.members.data() + sets_.begin[set_number(i, a)]; }
@@ -270,7 +270,7 @@ class LabeledTreeStructure final : public TreeStructure {
     if (gold_.empty()) throw InputError("this problem was bound without gold labels.");
     return gold_.data() + word_begin_[i];
   }
-  // Where a label is among those of an arc; -1 if it is not.
+  // The index of a label among those of an arc, or -1.
   int64_t place_of(int64_t i, int64_t a, int32_t label) const {
     const int32_t *first = set_of(i, a), *last = first + (begin_of(i)[a + 1] - begin_of(i)[a]);
     const int32_t* found = std::lower_bound(first, last, label);
@@ -281,7 +281,7 @@ class LabeledTreeStructure final : public TreeStructure {
     return std::max_element(theta + begin[a], theta + begin[a + 1]) - (theta + begin[a]);
   }
 
-  // Turns parts of the inner structure into parts with labels; place(a) is that of the label of arc a.
+  // Turns parts of the inner structure into parts with labels; place(a) is the index of the label of arc a.
   template <class Place>
   void relabel(int64_t i, Output& y, const Place& place) const {
     const int64_t arcs = trees_->arc_parts(i);
@@ -290,7 +290,7 @@ class LabeledTreeStructure final : public TreeStructure {
       part = static_cast<int32_t>(part < arcs ? begin[part] + place(part) : part - arcs + begin[arcs]);
   }
 
-  // Scores of the inner structure: of every arc the best over its labels.
+  // Scores of the inner structure: the best label of every arc.
   const double* best_of_labels(int64_t i, const double* theta, Scratch& scratch) const {
     double* scores = inner_scores(i, theta, scratch);
     const int32_t* begin = begin_of(i);
@@ -298,11 +298,11 @@ class LabeledTreeStructure final : public TreeStructure {
       scores[a] = *std::max_element(theta + begin[a], theta + begin[a + 1]);
     return scores;
   }
-  // The same with log sum exp, and the share of every label of an arc.
+  // The same with log-sum-exp, and the share of every label of an arc.
   const double* sum_of_labels(int64_t i, const double* theta, double* shares, Scratch& scratch) const {
     double* scores = inner_scores(i, theta, scratch);
     double* shifted = scratch.take(arc_parts(i) + 1);  // by the best label of each arc
-    shifted[arc_parts(i)] = 0;                         // so that the largest is 0 in any case
+    shifted[arc_parts(i)] = 0;                         // makes the largest 0 in any case
     double* weights = scratch.take(arc_parts(i) + 1);
     const int32_t* begin = begin_of(i);
     for (int64_t a = 0; a < trees_->arc_parts(i); ++a) {

@@ -1,4 +1,4 @@
-// Gold labels, label costs and allowed labels of tokens: what multiclass and chains have in common.
+// Gold labels, label costs and allowed labels of tokens, for multiclass and chains.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@ namespace margrave {
 
 class Labels {
  public:
-  // begin (examples + 1): where each example's tokens begin. gold: one label per token, or empty. cost: null if nothing
-  // costs anything. allowed: (tokens, labels) of 0 and 1, or empty.
+  // begin (examples + 1): where each example's tokens begin. gold: one label per token, or empty. cost: null if all
+  // costs are 0. allowed: (tokens, labels) of 0 and 1, or empty.
   Labels(int64_t labels, std::vector<int64_t> begin, std::vector<int32_t> gold, std::shared_ptr<const LabelCost> cost,
          std::vector<uint8_t> allowed)
       : labels_(labels),
@@ -71,7 +71,7 @@ class Labels {
   std::vector<uint8_t> allowed_;
 };
 
-// The sentence for constraints that leave an example without any output.
+// The error for constraints that leave an example without any output.
 inline InputError forbids_everything(int64_t example, int64_t position) {
   return InputError("example " + std::to_string(example) + ", position " + std::to_string(position) +
                     ": the constraints forbid every label here.");

@@ -12,8 +12,8 @@
 namespace margrave {
 namespace {
 
-// nodes (examples); edges (edges + 1 bounds by example); good: where the strings of each example begin, where the words
-// of each string begin, and the words.
+// nodes (examples); begin (examples + 1): where the edges of each example begin; good: where the strings of each
+// example begin, where the words of each string begin, and the words.
 std::vector<LatticeStructure::Example> examples_of(
     const In<int64_t>& nodes, const In<int64_t>& begin, const In<int32_t>& tails, const In<int32_t>& heads,
     const In<int32_t>& words, const std::optional<std::tuple<In<int64_t>, In<int64_t>, In<int32_t>>>& good) {
@@ -76,7 +76,7 @@ static void bind(nb::module_& m) {
             return texts;
           },
           "examples"_a.none(), "begin"_a, "parts"_a,
-          "The strings of paths; output k is one of example examples[k], or of example k.");
+          "The strings of paths; output k belongs to example examples[k], or to example k.");
   m.def(
       "lattices",
       [](const In<int64_t>& nodes, const In<int64_t>& begin, const In<int32_t>& tails, const In<int32_t>& heads,
@@ -88,8 +88,8 @@ static void bind(nb::module_& m) {
       },
       "nodes"_a, "begin"_a, "tails"_a, "heads"_a, "words"_a, "names"_a, "good"_a.none(), "costs"_a,
       "The paths of lattices. words: the number of each edge's word in names, or -1. good: where the good strings of "
-      "each example begin, where the words of each string begin, and the words. costs: whether edges that no good path "
-      "has cost 1.");
+      "each example begin, where the words of each string begin, and the words. costs: whether edges that are in no "
+      "good path cost 1.");
   m.def(
       "without_good_path",
       [](const In<int64_t>& nodes, const In<int64_t>& begin, const In<int32_t>& tails, const In<int32_t>& heads,
@@ -102,7 +102,7 @@ static void bind(nb::module_& m) {
         return to_numpy(std::move(found));
       },
       "nodes"_a, "begin"_a, "tails"_a, "heads"_a, "words"_a, "good"_a,
-      "The lattices of which no path spells a good string.");
+      "The lattices without a path that forms a good string.");
 }
 
 static const Registration registration(bind);

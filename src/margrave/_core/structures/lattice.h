@@ -1,9 +1,9 @@
-// A data set whose outputs are the paths of one lattice per example: an acyclic graph whose edges are the parts, and
-// carry words. The good outputs of an example are the paths that spell one of its good strings.
+// A dataset whose outputs are the paths of one lattice per example: an acyclic graph whose edges are the parts and
+// carry words. The good outputs of an example are the paths whose words form one of its good strings.
 //
-// A good string may be spelled by many paths, so that good outputs are not listed. The product of the lattice with the
-// trie of its good strings divides the paths in two: every node of the product knows which prefix of a good string has
-// been spelled, or that it is none.
+// Many paths may form a good string, so good outputs are not listed. The product of the lattice with the trie of its
+// good strings divides the paths in two: each node of the product knows the current prefix of a good string, or that
+// there is none.
 #pragma once
 
 #include <algorithm>
@@ -28,11 +28,11 @@ class LatticeStructure final : public Structure, public GoodInference {
 
   struct Example {
     Paths paths;
-    Words words;              // of every edge; -1: none
+    Words words;              // by edge; -1: none
     std::vector<Words> good;  // the good strings, best first
   };
 
-  // costs: the cost of an output is the number of its edges that no good output has; else it is 0.
+  // costs: the cost of an output is the number of its edges that are in no good output; otherwise 0.
   LatticeStructure(std::vector<Example> examples, Vocabulary names, bool has_gold, bool costs)
       : examples_(std::move(examples)), names_(std::move(names)), has_gold_(has_gold), costs_(costs) {
     for (size_t i = 0; i < examples_.size(); ++i) {
@@ -52,7 +52,7 @@ class LatticeStructure final : public Structure, public GoodInference {
     }
   }
 
-  // Which examples have no path that spells a good string.
+  // Which examples have no path that forms a good string.
   static std::vector<uint8_t> unreachable(const std::vector<Example>& examples) {
     std::vector<uint8_t> flags;
     for (const Example& example : examples) flags.push_back(product(example).good.count() == 0);
@@ -126,7 +126,7 @@ class LatticeStructure final : public Structure, public GoodInference {
     return among(good, i).logsum(theta, parts(i), mu, scratch);
   }
 
-  // The words of a path, which is given by its edges in ascending order, joined by blanks.
+  // The words of a path, joined by blanks. Its edges must ascend.
   std::string spelled(int64_t i, const int32_t* parts, int64_t count) const {
     std::string text;
     for (int64_t k = 0; k < count; ++k) {
@@ -159,7 +159,7 @@ class LatticeStructure final : public Structure, public GoodInference {
         ends_[state] = 1;
       }
     }
-    static constexpr int32_t kOutside = -1;  // no prefix of a good string
+    static constexpr int32_t kOutside = -1;  // not a prefix of a good string
     int32_t step(int32_t state, int32_t word) const {
       if (word < 0 || state == kOutside) return state;
       const auto found = next_.find({state, word});
@@ -187,7 +187,7 @@ class LatticeStructure final : public Structure, public GoodInference {
   static Product product(const Example& example) {
     const Paths& paths = example.paths;
     const Trie trie(example.good);
-    std::vector<std::vector<std::pair<int32_t, int32_t>>> states(paths.nodes());  // of each node: (trie, number)
+    std::vector<std::vector<std::pair<int32_t, int32_t>>> states(paths.nodes());  // by node: (trie, number)
     states[0] = {{0, 0}};
     int32_t count = 1;
     std::vector<int32_t> tails, heads, parts;
@@ -222,7 +222,7 @@ class LatticeStructure final : public Structure, public GoodInference {
     return {ending(true), ending(false)};
   }
 
-  // The good outputs, string by string, as far as they are listed.
+  // The good outputs, string by string, up to the limit of listed ones.
   static std::vector<Output> listed(const Example& example) {
     std::vector<Output> found;
     std::set<Words> done;

@@ -19,7 +19,7 @@ static void bind(nb::module_& m) {
                                                   to_vector(gold), counted);
       },
       "parents"_a, "size"_a, "begin"_a.none(), "gold"_a.none(), "counted"_a,
-      "Sets of nodes of a forest that hold, with a node, its parent.");
+      "Sets of nodes of a forest that contain, with each node, its parent.");
 }
 
 static const Registration registration(bind);

@@ -1,8 +1,8 @@
-// Sets of nodes of a forest that hold, with a node, its parent: hierarchical multi-label classification. Parts are the
-// nodes, and the empty set is an output.
+// Sets of nodes of a forest that contain, with each node, its parent: hierarchical multi-label classification. Parts
+// are the nodes, and the empty set is an output.
 //
-// A node below a chosen parent is chosen or not, whatever its siblings do. With s_v = theta_v + sum_c best_c over the
-// children c, best_v = max(0, s_v), and likewise log(1 + exp(s_v)) for the log partition function: linear in the nodes.
+// Given its parent, a node is chosen independently of its siblings. With s_v = theta_v + sum_c best_c over the children
+// c, best_v = max(0, s_v), or log(1 + exp(s_v)) for the log partition function. This is linear in the number of nodes.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace margrave {
 class NodeSetStructure final : public Structure {
  public:
   // parents: the parent of each node, or -1. gold: the nodes of each example from begin[i] on, without repeats; unknown
-  // if begin is empty. counted: whether every missing and every superfluous node costs one, or nothing does.
+  // if begin is empty. counted: whether every missing and every superfluous node costs 1; otherwise the cost is 0.
   NodeSetStructure(std::vector<int32_t> parents, int64_t size, std::vector<int64_t> begin, std::vector<int32_t> gold,
                    bool counted)
       : parents_(std::move(parents)), size_(size), begin_(std::move(begin)), gold_(std::move(gold)), counted_(counted) {
@@ -40,7 +40,7 @@ class NodeSetStructure final : public Structure {
     if (!has_gold()) throw InputError("this problem was bound without gold outputs.");
     y.assign(gold_.begin() + begin_[i], gold_.begin() + begin_[i + 1]);
   }
-  // All gold nodes are missing from the empty set; each one found takes one off.
+  // The empty set misses all gold nodes; each one found subtracts 1.
   double cost(int64_t i, double* delta) const override {
     std::fill(delta, delta + nodes(), counted_ ? 1.0 : 0.0);
     if (!counted_) return 0.0;
@@ -83,7 +83,7 @@ class NodeSetStructure final : public Structure {
     return (s > 0 ? 1.0 : e) / (1.0 + e);
   }
 
-  // s_v for every node, from the leaves up; returns the sum over the roots of what `worth` makes of them.
+  // s_v for every node, from the leaves up. Returns the sum of worth(s_v) over the roots.
   template <typename Worth>
   double upwards(const double* theta, double* s, const Worth& worth) const {
     std::copy(theta, theta + nodes(), s);
@@ -108,7 +108,7 @@ class NodeSetStructure final : public Structure {
     std::sort(y.begin(), y.end());
   }
 
-  // Parents before children.
+  // Sorts parents before children.
   void sort_nodes() {
     std::vector<int32_t> way;
     std::vector<uint8_t> placed(nodes(), 0);
@@ -144,17 +144,17 @@ class NodeSetStructure final : public Structure {
       for (int64_t k = begin_[i]; k < begin_[i + 1]; ++k) {
         const int32_t parent = parents_[gold_[k]];
         if (parent >= 0 && owner[parent] != i)
-          throw InputError("example " + std::to_string(i) + ": a node is there without its parent.");
+          throw InputError("example " + std::to_string(i) + ": a node occurs without its parent.");
       }
     }
   }
 
-  // For k-best and for costs: each node is an item that is left out, or has its part and its children as tails.
+  // For k-best and for costs: each node is an item, which is left out or has its part and its children as tails.
   void make_graph() {
     const int64_t n = nodes();
     std::vector<int32_t> item(n);  // children first
     for (int64_t k = 0; k < n; ++k) item[downwards_[k]] = static_cast<int32_t>(n - 1 - k);
-    std::vector<std::vector<int32_t>> tails_of(n + 1);  // of each item; the last one is the whole
+    std::vector<std::vector<int32_t>> tails_of(n + 1);  // by item; the last one is the root
     for (int32_t v = 0; v < n; ++v) tails_of[parents_[v] < 0 ? n : item[parents_[v]]].push_back(item[v]);
     std::vector<int32_t> heads, tails, parts;
     std::vector<int64_t> tail_begin{0}, part_begin{0};

@@ -61,7 +61,7 @@ class NonProjectiveTreeStructure final : public ArcTrees {
   }
 
  private:
-  static constexpr int64_t kLongest = 10'000;  // n^2 parts must stay countable in 32 bits, and words in 16
+  static constexpr int64_t kLongest = 10'000;  // n^2 parts must fit into 32 bits, and word numbers into 16
 
   const double* scores(int64_t i, const double* theta, Scratch& scratch) const {
     return spread(i, theta, -kInfinity, scratch);

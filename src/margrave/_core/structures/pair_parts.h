@@ -1,9 +1,9 @@
-// The parts of an alignment of two sequences, in their order, and how their scores become those of the engine.
+// The order of the parts of an alignment of two sequences, and how their scores become those of the engine.
 //
-// Tied parts belong to letters: every pair of letters; then for x and for y, what opens and what extends a gap, by
-// letter. Untied parts belong to places: every pair of positions, and gaps by position. Linear gaps have one part per
-// letter instead of two. Global and semi-global alignments have the same parts once more for the gaps before the first
-// and after the last match. Tied parts of local and semi-global alignments do not tell where these begin, so there are
+// Tied parts belong to letters: every pair of letters; then for x and for y, opening and extending a gap, by letter.
+// Untied parts belong to places: every pair of positions, and gaps by position. Linear gaps have one part per letter
+// instead of two. Global and semi-global alignments have the same parts once more for the gaps before the first and
+// after the last match. Tied parts of local and semi-global alignments do not determine where these begin. So there are
 // parts for the positions of the first match in x and in y.
 #pragma once
 
@@ -20,7 +20,7 @@ namespace margrave {
 
 enum class AlignmentMode { kGlobal, kLocal, kSemiGlobal };
 
-// Two sequences of letters; letters are not read if parts are untied.
+// Two sequences of letters. Letters are not read if parts are untied.
 struct SequencePair {
   const int32_t *x, *y;
   int64_t n, m;
@@ -42,7 +42,7 @@ class PairParts {
   int64_t pairs(int64_t n, int64_t m) const { return tied_ ? letters_ * letters_ : n * m; }
   int64_t count(int64_t n, int64_t m) const { return first_begin(n, m) + (begins_ ? n + m : 0); }
 
-  // Where parts begin; those of letter (or position) k of a kind are k further.
+  // Where parts begin; k is added for letter (or position) k.
   enum Kind { kXOpen, kXExtend, kYOpen, kYExtend };
   int64_t gap(int64_t n, int64_t m, Kind kind, bool end) const {
     const int64_t x = tied_ ? letters_ : n, y = tied_ ? letters_ : m;
@@ -110,7 +110,7 @@ class PairParts {
     return s;
   }
 
-  // Memory for posteriors, all 0; `add` then adds them to the parts.
+  // Memory for posteriors, all 0. `add` then adds them to the parts.
   alignment::Posteriors posteriors(const SequencePair& p, double* mu, Scratch& scratch) const {
     alignment::Posteriors q{};
     q.pair.resize(p.n);
@@ -200,7 +200,7 @@ class PairParts {
     if (global() || (!local() && !x_trails)) run(false, j1 + 1, p.m, true);
   }
 
-  // The matches of an output, whose parts have the order of its steps if they are tied.
+  // The matches of an output. Tied parts must be in the order of its steps.
   void matches(const SequencePair& p, const int32_t* parts, int64_t size, std::vector<int32_t>& found) const {
     const auto match = [&](int64_t i, int64_t j) {
       if (i >= p.n || j >= p.m) throw InputError("these parts are not an alignment.");
@@ -230,8 +230,8 @@ class PairParts {
   int64_t kinds() const { return affine_ ? 2 : 1; }
   int64_t index(const SequencePair& p, bool of_x, int64_t k) const { return tied_ ? (of_x ? p.x : p.y)[k] : k; }
 
-  // Rows of pairs with the same letter of x are the same: visit(i, which of the distinct rows, at most how many there
-  // are, whether it is the first with this letter).
+  // Rows of pairs with the same letter of x are equal. Calls visit(i, index of the distinct row, upper bound of their
+  // number, whether it is the first with this letter).
   template <class Visit>
   void each_row(const SequencePair& p, const Visit& visit) const {
     thread_local std::vector<int32_t> row_of;
@@ -255,7 +255,7 @@ class PairParts {
     return values;
   }
 
-  // The scores of the first k letters as one gap, for k up to all of them.
+  // The scores of the first k letters as one gap, for all k.
   const double* led(const SequencePair& p, const double* theta, bool of_x, Scratch& scratch) const {
     const int64_t length = of_x ? p.n : p.m;
     const double* open = theta + gap(p.n, p.m, of_x ? kXOpen : kYOpen, true);
@@ -265,7 +265,7 @@ class PairParts {
     for (int64_t k = 0; k < length; ++k) sums[k + 1] = sums[k] + (k == 0 ? open : extend)[index(p, of_x, k)];
     return sums;
   }
-  // The scores of the letters after letter k.
+  // The scores of the letters after letter k as one gap.
   const double* trailed(const SequencePair& p, const double* theta, bool of_x, Scratch& scratch) const {
     const int64_t length = of_x ? p.n : p.m;
     const double* open = theta + gap(p.n, p.m, of_x ? kXOpen : kYOpen, true);
@@ -279,19 +279,19 @@ class PairParts {
     }
     return sums;
   }
-  // The adjoint of both: lead[k], that letter k is the first one that is not in the gap at the beginning; trail[k],
-  // that it is the last one before the gap at the end; whole, that all letters are one gap.
+  // The adjoint of both. lead[k]: letter k is the first one after the gap at the beginning. trail[k]: it is the last
+  // one before the gap at the end. whole: all letters are one gap.
   void add_ends(const SequencePair& p, bool of_x, const double* lead, const double* trail, double whole,
                 double* mu) const {
     const int64_t length = of_x ? p.n : p.m;
     double* open = mu + gap(p.n, p.m, of_x ? kXOpen : kYOpen, true);
     double* extend = mu + gap(p.n, p.m, of_x ? kXExtend : kYExtend, true);
-    double longer = whole;  // that the gap goes beyond letter k
+    double longer = whole;  // the gap extends beyond letter k
     for (int64_t k = length - 1; k >= 0; --k) {
       (k == 0 ? open : extend)[index(p, of_x, k)] += longer;
       longer += lead[k];
     }
-    double begun = 0;  // that the gap began before letter k
+    double begun = 0;  // the gap began before letter k
     for (int64_t k = 1; k < length; ++k) {
       open[index(p, of_x, k)] += trail[k - 1];
       extend[index(p, of_x, k)] += begun;

@@ -78,7 +78,7 @@ class ProjectiveTreeStructure final : public ArcTrees {
   }
 
  private:
-  static constexpr int64_t kLongest = 4'000;  // twelve tables of n^2 numbers
+  static constexpr int64_t kLongest = 4'000;  // limit of twelve tables of n^2 numbers
 
   const double* scores(int64_t i, const double* theta, Scratch& scratch) const {
     return spread(i, theta, -kInfinity, scratch);

@@ -23,8 +23,8 @@ static void bind(nb::module_& m) {
             return to_numpy(std::move(tuples));
           },
           "i"_a, nb::rv_policy::move,
-          "(grandparent, head, sibling, word) of every part of example i, one after another; -1: it has none; sibling "
-          "0: there is none closer to the head.");
+          "(grandparent, head, sibling, word) of every part of example i, flat; -1: none; sibling 0: none is closer to "
+          "the head.");
   m.def(
       "second_order_tree",
       [](const In<int64_t>& words, const std::optional<In<int32_t>>& heads, const std::optional<In<bool>>& allowed,

@@ -66,7 +66,8 @@ class SecondOrderTreeStructure final : public TreesOfArcs {
   }
 
  private:
-  static constexpr int64_t kLongest = 4'000;  // numbers of words must fit 16 bits, and tables of n^2 numbers the memory
+  static constexpr int64_t kLongest = 4'000;  // word numbers must fit into 16 bits, and tables of n^2 numbers into
+                                              // memory
 
   Hypergraph hypergraph(int64_t i) const {
     return grandparents_ ? second_order::hypergraph<true>(layout(i)) : second_order::hypergraph<false>(layout(i));

@@ -13,7 +13,7 @@ namespace {
 
 using Bounds = In<int64_t>;
 
-// The tags of outputs, one after another; output k is one of example examples[k].
+// The tags of outputs, concatenated; output k belongs to example examples[k].
 Array<int32_t> read_tags(const SemiMarkovStructure& structure, const std::optional<In<int64_t>>& examples,
                          const Bounds& begin, const In<int32_t>& parts) {
   if (begin.size() == 0) throw InputError("begin must have one more entry than there are outputs.");
@@ -37,7 +37,7 @@ Array<int32_t> read_tags(const SemiMarkovStructure& structure, const std::option
   return to_numpy(std::move(tags));
 }
 
-// The marginals (tokens, tags) of all examples, one after another.
+// The marginals (tokens, tags) of all examples, concatenated.
 Array<double> tag_marginals(const SemiMarkovStructure& structure, const Bounds& begin, const In<double>& mu) {
   expect_size(begin, structure.size() + 1, "begin");
   std::vector<double> result;
@@ -84,7 +84,7 @@ static void bind(nb::module_& m) {
       .def(
           "spans",
           [](const SemiMarkovStructure& s, int64_t i) { return s.check_example(i), s.segments().spans(s.length(i)); },
-          "i"_a, "How many spans of tokens of example i may be segments.")
+          "i"_a, "The number of spans of tokens of example i that may be segments.")
       .def(
           "segments",
           [](const SemiMarkovStructure& s, int64_t i) {
@@ -113,8 +113,7 @@ static void bind(nb::module_& m) {
             }
             return std::make_pair(to_numpy(std::move(begin)), to_numpy(std::move(tags)));
           },
-          "For all tokens of all examples, one after another, the tags that they have in good outputs: bounds and "
-          "tags.")
+          "For all tokens, example by example, their tags in good outputs: bounds and tags.")
       .def(
           "good_spans",
           [](const SemiMarkovStructure& s) {
@@ -136,8 +135,7 @@ static void bind(nb::module_& m) {
             }
             return std::make_pair(to_numpy(std::move(begin)), to_numpy(std::move(labels)));
           },
-          "For all spans of all examples, one after another, the labels that the span has in good outputs: bounds and "
-          "labels.")
+          "For all spans, example by example, their labels in good outputs: bounds and labels.")
       .def(
           "good_pairs",
           [](const SemiMarkovStructure& s) {
@@ -153,11 +151,11 @@ static void bind(nb::module_& m) {
               if (seen[q]) found.push_back(q);
             return to_numpy(std::move(found));
           },
-          "The pairs of neighboring labels that good outputs have, from left to right label by label.")
+          "The pairs of neighboring labels in good outputs, (left, right), row by row.")
       .def("read_tags", &read_tags, "examples"_a.none(), "begin"_a, "parts"_a,
-           "The tags of outputs, one after another; output k is one of example examples[k], or of example k.")
+           "The tags of outputs, concatenated; output k belongs to example examples[k], or to example k.")
       .def("tag_marginals", &tag_marginals, "begin"_a, "mu"_a,
-           "The probabilities (tokens, tags) of the tags of all examples, one after another.");
+           "The probabilities (tokens, tags) of the tags, concatenated over all examples.");
   m.def(
       "semi_markov",
       [](const In<int32_t>& longest, int64_t tags, const In<int32_t>& first, const In<int32_t>& inside,

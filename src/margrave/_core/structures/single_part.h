@@ -1,4 +1,4 @@
-// Outputs that are a single part each: inference compares the parts one by one.
+// Outputs that consist of a single part: inference compares all parts.
 #pragma once
 
 #include <algorithm>

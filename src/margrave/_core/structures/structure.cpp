@@ -1,4 +1,4 @@
-// Python bindings of what all structures have in common.
+// Python bindings common to all structures.
 #include <utility>
 #include <vector>
 
@@ -17,26 +17,26 @@ Array<int64_t> of_examples(const Structure& structure, int64_t (Structure::*ask)
 }  // namespace
 
 static void bind(nb::module_& m) {
-  nb::class_<Structure>(m, "Structure", "Which bags of parts are outputs, for every example of a data set.")
+  nb::class_<Structure>(m, "Structure", "Defines which bags of parts are outputs, for every example of a dataset.")
       .def_prop_ro("size", &Structure::size, "The number of examples.")
       .def(
           "parts", [](const Structure& s, int64_t i) { return s.check_example(i), s.parts(i); }, "i"_a,
           "The number of parts of example i.")
       .def_prop_ro(
-          "offers", [](const Structure& s) { return offered(s.offers()); }, "What it can do beyond scoring.")
+          "offers", [](const Structure& s) { return offered(s.offers()); }, "The supported operations, beyond scoring.")
       .def_prop_ro("exact", &Structure::exact, "Whether inference is exact.")
       .def_prop_ro("has_gold", &Structure::has_gold, "Whether gold outputs are known.")
       .def_prop_ro("columns", &Structure::columns,
-                   "How many parts each row of features has: the number of labels, or 1 if every part has its own row.")
+                   "The number of parts per row of features: the number of labels, or 1 if every part has its own row.")
       .def(
           "choice", [](const Structure& s, int64_t i) { return s.check_example(i), s.choice(i); }, "i"_a,
-          "Parts come in groups of this many, of which an output has exactly one; 1: a part may be there or not.")
+          "Parts come in groups of this size, and an output has exactly one of each; 1: parts are optional.")
       .def_prop_ro(
           "choices", [](const Structure& s) { return of_examples(s, &Structure::choice); }, nb::rv_policy::move,
           "choice(i) for every example.")
       .def_prop_ro(
           "repeats", [](const Structure& s) { return of_examples(s, &Structure::repeats); }, nb::rv_policy::move,
-          "How often an output of each example can have the same part, at most.")
+          "The maximum count of a part in an output, for each example.")
       .def(
           "gold_parts",
           [](const Structure& s) {
@@ -52,7 +52,7 @@ static void bind(nb::module_& m) {
             }
             return std::move(lists).arrays();
           },
-          "The parts of the first gold output of every example, one after another: bounds and parts.");
+          "The parts of the first gold output of every example: bounds and parts.");
 }
 
 static const Registration registration(bind);

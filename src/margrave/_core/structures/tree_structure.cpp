@@ -1,4 +1,4 @@
-// Python bindings of what all structures of dependency trees have in common.
+// Python bindings common to all structures of dependency trees.
 #include "structures/tree_structure.h"
 
 #include <utility>
@@ -10,7 +10,7 @@
 namespace margrave {
 namespace {
 
-// Calls visit(k, i, first, last) for outputs whose parts are given one after another; output k belongs to example i.
+// Calls visit(k, i, first, last) for outputs with concatenated parts; output k belongs to example i.
 template <class Visit>
 void each_output(const TreeStructure& trees, const In<int64_t>& begin, int64_t size,
                  const std::optional<In<int64_t>>& examples, const Visit& visit) {
@@ -37,7 +37,7 @@ void each_output(const TreeStructure& trees, const In<int64_t>& begin, int64_t s
 
 static void bind(nb::module_& m) {
   after<Structure>();
-  nb::class_<TreeStructure, Structure>(m, "TreeStructure", "Dependency trees over the sentences of a data set.")
+  nb::class_<TreeStructure, Structure>(m, "TreeStructure", "Dependency trees over the sentences of a dataset.")
       .def_prop_ro(
           "words",
           [](const TreeStructure& s) {
@@ -72,8 +72,8 @@ static void bind(nb::module_& m) {
             return std::make_tuple(to_numpy(std::move(begin)), to_numpy(std::move(heads)), to_numpy(std::move(words)),
                                    to_numpy(std::move(labels)));
           },
-          "The parts that are arcs, which are the first ones of every sentence: bounds, heads, words, and labels (-1 "
-          "without labels).")
+          "The parts that are arcs, the first ones of every sentence: bounds, heads, words, and labels (-1 without "
+          "labels).")
       .def(
           "read",
           [](const TreeStructure& s, const In<int64_t>& begin, const In<int32_t>& parts,
@@ -96,8 +96,8 @@ static void bind(nb::module_& m) {
                                    to_numpy(std::move(labels)));
           },
           "begin"_a, "parts"_a, "examples"_a.none() = nb::none(),
-          "Outputs as bounds, heads and labels (none without labels), one after another. examples: which example each "
-          "output belongs to; None: each has one.")
+          "Outputs as bounds, heads and labels (none without labels), concatenated. examples: which example each "
+          "output belongs to; None: one output per example.")
       .def(
           "head_tables",
           [](const TreeStructure& s, const In<int64_t>& begin, const In<double>& mu) {
@@ -117,8 +117,8 @@ static void bind(nb::module_& m) {
             return to_numpy(std::move(tables));
           },
           "begin"_a, "mu"_a,
-          "Numbers of parts, such as marginals, summed by arc: a table (words, words + 1) per example, with the root "
-          "first, one after another.");
+          "Values of parts, such as marginals, summed by arc: a table (words, words + 1) per example, with the root "
+          "first, concatenated.");
   nb::class_<TreesOfArcs, TreeStructure>(m, "TreesOfArcs", "Trees without labels.");
 }
 

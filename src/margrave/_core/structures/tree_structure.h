@@ -1,4 +1,4 @@
-// What all structures of dependency trees have in common: their outputs are heads of words, and perhaps labels.
+// Base of all structures of dependency trees. Their outputs are heads of words, and perhaps labels.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ class TreeStructure : public Structure {
   };
 
   virtual int words(int64_t i) const = 0;
-  virtual int labels() const { return 0; }  // how many there are
-  // The first parts of an example are arcs with their labels; the arc of such a part.
+  virtual int labels() const { return 0; }  // number of labels
+  // The first parts of an example are arcs with their labels. arc() returns the arc of such a part.
   virtual int64_t arc_parts(int64_t i) const = 0;
   virtual LabeledArc arc(int64_t i, int64_t part) const = 0;
 
@@ -54,7 +54,7 @@ class TreeStructure : public Structure {
     if (none != heads + n) refuse("these parts give word " + std::to_string(none - heads + 1) + " no head");
   }
 
-  // Numbers of the parts, such as marginals, summed by arc: a table (words, words + 1), with the root first.
+  // Sums values of the parts, such as marginals, by arc: a table (words, words + 1), with the root first.
   void head_table(int64_t i, const double* mu, double* table) const {
     const int64_t n = words(i), arcs = arc_parts(i);
     std::fill_n(table, n * (n + 1), 0.0);

@@ -1,4 +1,4 @@
-// The sentences of a data set of dependency trees: their lengths, their gold heads, and the arcs that have parts.
+// The sentences of a dataset of dependency trees: their lengths, their gold heads, and the arcs that have parts.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace margrave {
 
 class Treebank {
  public:
-  // words (examples): the length of each sentence. heads: all gold heads one after another, or empty.
+  // words (examples): the length of each sentence. heads: all gold heads, concatenated, or empty.
   Treebank(const std::vector<int64_t>& words, std::vector<int32_t> heads, bool single_root, int64_t longest)
       : heads_(std::move(heads)), single_root_(single_root) {
     for (size_t i = 0; i < words.size(); ++i) {
@@ -41,7 +41,7 @@ class Treebank {
     return heads_.data() + begin_[i];
   }
 
-  // The same, but refuses gold trees with arcs that cross: a word under an arc then has its head outside of it.
+  // The same, but rejects gold trees with crossing arcs: there, a word under an arc has its head outside of it.
   static Treebank projective(const std::vector<int64_t>& words, std::vector<int32_t> heads, bool single_root,
                              int64_t longest) {
     Treebank treebank(words, std::move(heads), single_root, longest);
@@ -85,11 +85,11 @@ class Treebank {
   bool single_root_;
 };
 
-// The arcs of every sentence that have parts: those that pruning leaves, word by word and head by head.
+// The arcs of every sentence that have parts, i.e. those kept by pruning, by word, then by head.
 class Arcs {
  public:
-  // left: for the n * n arcs of all sentences one after another, whether they have parts; empty: all have. Arcs are
-  // stored only if some are missing, or if `listed`.
+  // left: for the n * n arcs of all sentences, whether they have parts; empty: all have. Arcs are stored only if some
+  // are missing, or if `listed`.
   Arcs(const Treebank& treebank, const std::vector<bool>& left, bool listed) : treebank_(treebank) {
     int64_t every = 0;
     for (int64_t i = 0; i < treebank.size(); ++i) every += int64_t{treebank.words(i)} * treebank.words(i);
@@ -112,13 +112,13 @@ class Arcs {
     }
   }
 
-  bool all() const { return all_; }  // of every sentence
+  bool all() const { return all_; }  // for every sentence
   int64_t begin(int64_t i) const { return begin_[i]; }
   int64_t count(int64_t i) const { return begin(i + 1) - begin(i); }
-  const tree::Arc* of(int64_t i) const { return arcs_.data() + begin(i); }  // where they are stored
+  const tree::Arc* of(int64_t i) const { return arcs_.data() + begin(i); }  // only if they are stored
   tree::Arc at(int64_t i, int64_t arc) const { return stored_ ? of(i)[arc] : tree::arc_of(treebank_.words(i), arc); }
 
-  // The number of an arc among those of its sentence; -1 if it is not one of them.
+  // The index of an arc in its sentence, or -1.
   int64_t find(int64_t i, int head, int word) const {
     const int n = treebank_.words(i);
     const auto number = static_cast<int64_t>(tree::part(n, head, word));
@@ -137,7 +137,7 @@ class Arcs {
   std::vector<int64_t> begin_{0};
 };
 
-// Inference would not end, or mean nothing, if a score were NaN or infinite.
+// With NaN or infinite scores, inference might not terminate or be meaningless.
 inline void check_tree_scores(int64_t i, const double* theta, int64_t parts) {
   for (int64_t k = 0; k < parts; ++k)
     if (!(theta[k] < kInfinity))

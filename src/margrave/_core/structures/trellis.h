@@ -16,10 +16,10 @@
 
 namespace margrave {
 
-// Which tuples of neighboring labels exist. The m-grams are numbered in lexicographic order.
+// The label tuples that exist. The m-grams are numbered in lexicographic order.
 class Grams {
  public:
-  // forbidden: (labels, labels) of 0 and 1, or empty. Order 1 keeps every pair, so that tables stay square and dense.
+  // forbidden: (labels, labels) of 0 and 1, or empty. Order 1 keeps every pair, so tables stay square and dense.
   Grams(int64_t labels, int64_t order, const std::vector<uint8_t>& forbidden) : labels_(labels), order_(order) {
     if (order < 1 || order > 3) throw InputError("the order of a chain must be 1, 2 or 3.");
     if (!forbidden.empty() && forbidden.size() != static_cast<size_t>(labels * labels))
@@ -34,7 +34,7 @@ class Grams {
       if (below.size() > kMostGrams / labels)
         throw InputError("order " + std::to_string(order) + " with " + std::to_string(labels) +
                          " labels makes too many label tuples: take a lower order.");
-      // an m-gram is an (m-1)-gram and one more label, which must itself end in an existing (m-1)-gram
+      // An m-gram is an (m-1)-gram and one more label. It must also end in an existing (m-1)-gram.
       for (int64_t p = 0; p < below.size(); ++p)
         for (int64_t l = 0; l < labels; ++l) {
           if (drop && forbidden[below.last[p] * labels + l]) continue;
@@ -53,11 +53,12 @@ class Grams {
     std::vector<int32_t> prefix;          // the (m-1)-gram that it begins with
     std::vector<int32_t> suffix;          // the (m-1)-gram that it ends with
     std::vector<int32_t> last;            // its last label
-    std::vector<int64_t> outgoing_begin;  // by prefix: the grams that begin with it, side by side; so are their targets
+    std::vector<int64_t> outgoing_begin;  // by prefix: the grams that begin with it; they are contiguous, and so are
+                                          // their targets
     std::vector<int32_t> first_target;
     std::vector<int64_t> incoming_begin;  // by target state: the grams that lead there
     std::vector<int32_t> incoming;
-    int64_t part = 0;  // where its parts begin among a position's gram parts
+    int64_t part = 0;  // where its parts begin among the gram parts of a position
     int64_t size() const { return static_cast<int64_t>(last.size()); }
   };
 
@@ -66,7 +67,7 @@ class Grams {
   int64_t parts() const { return total_; }  // gram parts of one position
   const Level& level(int64_t m) const { return levels_[m]; }
 
-  // The grams that end at position t, the states there, and the state that a gram leads to.
+  // The length of the grams that end at position t, the number of states there, and the state that a gram leads to.
   int64_t gram_length(int64_t t) const { return std::min(t, order_) + 1; }
   int64_t states(int64_t t) const { return levels_[std::min(t + 1, order_)].size(); }
   int64_t target(int64_t m, int64_t e) const { return m <= order_ ? e : levels_[m].suffix[e]; }
@@ -74,7 +75,7 @@ class Grams {
     const Level& level = levels_[m];
     return {level.incoming_begin.data(), level.incoming.data(), level.prefix.data(), level.outgoing_begin.data()};
   }
-  // The parts of a sequence of labels: position parts first, in order, then the grams from left to right.
+  // The parts of a label sequence: position parts first, in order, then the grams from left to right.
   void to_parts(const int32_t* labels, int64_t length, bool tied, std::vector<int32_t>& y) const {
     y.clear();
     for (int64_t t = 0; t < length; ++t) y.push_back(static_cast<int32_t>(t * labels_ + labels[t]));
@@ -91,7 +92,7 @@ class Grams {
     int64_t id = y[0];
     for (int64_t k = 2; k <= m && id >= 0; ++k) {
       const Level& level = levels_[k];
-      if (level.size() == levels_[k - 1].size() * labels_) {  // nothing is missing: no need to search
+      if (level.size() == levels_[k - 1].size() * labels_) {  // complete: no need to search
         id = id * labels_ + y[k - 1];
         continue;
       }
@@ -131,7 +132,7 @@ class Grams {
     }
   }
 
-  // Which labels may follow depends on the last one alone, so that the targets of one prefix are neighbors.
+  // Which labels may follow depends only on the last one, so the targets of one prefix are contiguous.
   void group_by_prefix(int64_t m) {
     Level& level = levels_[m];
     const int64_t prefixes = levels_[m - 1].size();
@@ -161,12 +162,11 @@ class Grams {
   std::vector<Level> levels_;
 };
 
-// The same object for the same arguments, as far as it is one of the last few that were asked for: a model that tags
-// one sentence at a time binds the same labels in every call, and making the tuples takes longer than finding the best
-// ones. Large ones are not kept.
+// Caches the last few results. A model that tags one sentence at a time binds the same labels in every call, and
+// building the tuples takes longer than finding the best ones. Large ones are not cached.
 inline std::shared_ptr<const Grams> shared_grams(int64_t labels, int64_t order, const std::vector<uint8_t>& forbidden) {
   constexpr size_t kKept = 4;
-  constexpr int64_t kMostKept = 1'000'000;  // tuples: some 30 MB
+  constexpr int64_t kMostKept = 1'000'000;  // tuples: about 30 MB
   struct Made {
     int64_t labels;
     int64_t order;
@@ -174,7 +174,7 @@ inline std::shared_ptr<const Grams> shared_grams(int64_t labels, int64_t order, 
     std::shared_ptr<const Grams> grams;
   };
   static std::mutex mutex;
-  static std::vector<Made> made;  // the last one used comes first
+  static std::vector<Made> made;  // most recently used first
   const std::lock_guard lock(mutex);
   const auto found = std::find_if(made.begin(), made.end(), [&](const Made& each) {
     return each.labels == labels && each.order == order && each.forbidden == forbidden;
@@ -190,7 +190,7 @@ inline std::shared_ptr<const Grams> shared_grams(int64_t labels, int64_t order, 
   return grams;
 }
 
-// sum[e] = own[e] + the sum of its suffix, for all m-grams: a gram's value is its own part's and its suffixes'.
+// sum[e] = own[e] + the sum of its suffix, for all m-grams: the value of a gram includes those of its suffixes.
 inline void add_suffixes(const Grams& grams, int64_t m, const double* own, const double* sums_of_suffixes,
                          double* sum) {
   const Grams::Level& level = grams.level(m);
@@ -198,7 +198,7 @@ inline void add_suffixes(const Grams& grams, int64_t m, const double* own, const
     std::copy(own, own + level.size(), sum);
     return;
   }
-  // the suffixes of the grams that begin with one prefix are neighbors as well
+  // The suffixes of the grams with one prefix are contiguous as well.
   for (size_t p = 0; p + 1 < level.outgoing_begin.size(); ++p) {
     const int64_t first = level.outgoing_begin[p];
     const int64_t n = level.outgoing_begin[p + 1] - first;
@@ -207,7 +207,7 @@ inline void add_suffixes(const Grams& grams, int64_t m, const double* own, const
   }
 }
 
-// The trellis of one sequence under given part values (scores, or costs): log-space dynamic programming.
+// The trellis of one sequence under given part values (scores or costs): log-space dynamic programming.
 class Trellis {
  public:
   Trellis(const Grams& grams, int64_t length, bool tied, const double* parts)
@@ -234,14 +234,14 @@ class Trellis {
   const double* own(int64_t t) const {
     return own_ + (tied_ ? 0 : t - 1) * grams_.parts() + grams_.level(grams_.gram_length(t)).part;
   }
-  // Their values with those of their suffixes, without the labels'.
+  // Their values including their suffixes, without the labels.
   void tuples(int64_t t, double* values) const {
     const int64_t m = grams_.gram_length(t);
     add_suffixes(grams_, m, own(t), m == 2 ? nullptr : sums(t, m - 1), values);
   }
 
-  // The value of a prefix that enters position t by gram e: the label's, the tuples' and that of the prefix before.
-  // The own value of the gram is added first, so that prefixes that differ in nothing else are compared by that alone.
+  // The value of a prefix that enters position t by gram e: that of the label, the tuples and the prefix before. The
+  // gram's own value is added first, so prefixes that differ in nothing else compare by it alone.
   double extended(int64_t t, int64_t e, double before) const {
     return t == 0 ? emission(t, e) : (own(t)[e] + before) + (emission(t, e) + below(t, e));
   }
@@ -257,7 +257,7 @@ class Trellis {
       visit(static_cast<int64_t>(level.incoming[k]));
   }
 
-  // Of every state at every position: the best score of a prefix that ends there, and the state before it.
+  // For every state at every position: the best score of a prefix that ends there, and the state before it.
   struct Best {
     std::vector<double> value;   // (length, width)
     std::vector<double> source;  // the same; -1 at position 0, and where the value is -inf
@@ -271,7 +271,7 @@ class Trellis {
     int64_t width = 0;  // forbidden transitions may leave fewer pairs than labels
     for (int64_t t = 0; t < std::min(length_, grams_.order()); ++t) width = std::max(width, grams_.states(t));
     Best best{std::vector<double>(length_ * width), std::vector<double>(length_ * width, -1.0), width};
-    std::vector<double> entering(width);  // what a state adds whatever gram leads there
+    std::vector<double> entering(width);  // value of entering a state, common to all grams that lead there
     for (int64_t t = 0; t < length_; ++t) {
       double* now = best.value.data() + t * width;
       const double* scores = emission_ + t * grams_.labels();
@@ -317,11 +317,11 @@ class Trellis {
   double emission(int64_t t, int64_t e) const {
     return emission_[t * grams_.labels() + grams_.level(grams_.gram_length(t)).last[e]];
   }
-  // The values of the m-grams that end at position t >= 1 with those of their suffixes, up to the order.
+  // The values of the m-grams that end at position t >= 1 including their suffixes, up to the order.
   const double* sums(int64_t t, int64_t m) const {
     return sums_.data() + (tied_ ? 0 : t - 1) * per_table_ + grams_.level(m).part;
   }
-  // Those of the suffixes of gram e.
+  // The values of the suffixes of gram e.
   double below(int64_t t, int64_t e) const {
     const int64_t m = grams_.gram_length(t);
     return m == 2 ? 0.0 : sums(t, m - 1)[grams_.level(m).suffix[e]];
@@ -336,24 +336,25 @@ class Trellis {
   std::vector<double> sums_;  // (tables, grams up to the order)
 };
 
-// The best prefixes of every state of a trellis, best first, each found when it is asked for.
+// The best prefixes of every state of a trellis, best first, each computed on demand.
 class LazyPrefixes {
  public:
   struct Prefix {
     double value;
     int32_t edge;  // the gram by which it enters the state ...
-    int32_t rank;  // ... and which of the prefixes before that
+    int32_t rank;  // ... and the rank of the prefix before that
     bool operator<(const Prefix& other) const { return value < other.value; }
   };
 
-  // best: of every position and state the value of the best prefix that ends there, -inf if there is none. It has
-  // `width` states for each position, and `stride` numbers for each state.
+  // best: for every position and state, the value of the best prefix that ends there, or -inf. It has `width` states
+  // per position and `stride` numbers per state.
   LazyPrefixes(const Trellis& trellis, const double* best, int64_t width, int64_t stride)
       : trellis_(trellis), best_(best), width_(width), stride_(stride), number_(trellis.length() * width, -1) {}
 
   double best(int64_t t, int64_t state) const { return best_[(t * width_ + state) * stride_]; }
 
-  // Whether there are so many; a chain of requests goes back along the sequence, so it is a loop and not a recursion.
+  // Whether a prefix of this rank exists. Requests chain back along the sequence, so this is a loop instead of a
+  // recursion.
   bool find(int64_t t, int64_t state, int64_t rank) {
     std::vector<std::pair<int64_t, int64_t>> open;
     while (true) {
@@ -392,7 +393,7 @@ class LazyPrefixes {
     bool exhausted = false;
   };
 
-  // Few states are ever asked for.
+  // Few states are ever needed.
   State& at_state(int64_t t, int64_t s) {
     int32_t& number = number_[t * width_ + s];
     if (number < 0) {
@@ -403,12 +404,12 @@ class LazyPrefixes {
   }
 
   void push(State& state, Prefix prefix) {
-    if (!(prefix.value > -kInfinity)) return;  // forbidden, or not a number
+    if (!(prefix.value > -kInfinity)) return;  // forbidden, or NaN
     state.candidates.push_back(prefix);
     std::push_heap(state.candidates.begin(), state.candidates.end());
   }
 
-  // Finds one more prefix of a state, or says of which state before it one more is needed first (-1: of none).
+  // Finds one more prefix of a state. Returns the previous state that needs one more first, or -1.
   int64_t advance(int64_t t, int64_t s) {
     State& state = at_state(t, s);
     if (!state.begun) {
@@ -445,12 +446,12 @@ class LazyPrefixes {
   const double* best_;
   int64_t width_;
   int64_t stride_;
-  std::vector<int32_t> number_;  // (length, width): which of the states that were asked for, or -1
-  std::deque<State> states_;     // those; references to them stay valid
+  std::vector<int32_t> number_;  // (length, width): index among the states in use, or -1
+  std::deque<State> states_;     // in use; references to them stay valid
 };
 
-// The k best sequences, best first (Huang and Chiang 2005, Algorithm 3): a state's next best prefix is sought only when
-// it is asked for.
+// The k best sequences, best first (Huang and Chiang 2005, Algorithm 3): a state's next best prefix is computed on
+// demand.
 inline void best_sequences(const Trellis& trellis, LazyPrefixes& prefixes, int64_t k, bool tied,
                            std::vector<ScoredOutput>& ys) {
   const int64_t T = trellis.length();
@@ -474,8 +475,8 @@ inline void best_sequences(const Trellis& trellis, LazyPrefixes& prefixes, int64
   }
 }
 
-// Draws labels from the last to the first: the last state by the weights of `ends`, and the gram by which a state is
-// entered by weight(t, gram, source, state).
+// Draws labels from last to first: the last state by the weights of `ends`, and the gram that enters a state by
+// weight(t, gram, source, state).
 template <typename Weight>
 void draw_labels(const Trellis& trellis, const std::vector<double>& ends, const Weight& weight, Random& random,
                  std::vector<int32_t>& labels) {

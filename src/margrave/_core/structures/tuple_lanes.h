@@ -16,13 +16,13 @@ namespace margrave {
 
 class TupleLanes final : public LabelLanes {
  public:
-  // Whether so few tuples of order + 1 labels are used that this is faster than all tuples of one example after
-  // another.
+  // Whether few enough tuples of order + 1 labels are used to make this faster than all tuples of one example at a
+  // time.
   static bool are_faster(const Grams& grams, const std::vector<int64_t>& used) {
     return share(grams, used) <= kMostListed && grow(grams);
   }
 
-  // scores: of all grams of a position; used: those whose marginals are wanted, ascending. All others score 0.
+  // scores: of all grams of a position; used: those whose marginals are needed, ascending. All others score 0.
   TupleLanes(const Labels& data, const Structure& alone, const Grams& grams, std::vector<double> scores,
              const std::vector<int64_t>& used)
       : LabelLanes(data, alone, std::move(scores)), grams_(grams), share_(share(grams, used)) {
@@ -110,17 +110,17 @@ class TupleLanes final : public LabelLanes {
   }
 
  private:
-  // Whether there are no fewer states at later positions than at earlier ones, which the rows of messages presume.
-  // Forbidden transitions may leave fewer tuples than labels.
+  // Whether the number of states never decreases with the position, which the rows of messages assume. Forbidden
+  // transitions may leave fewer tuples than labels.
   static bool grow(const Grams& grams) {
     for (int64_t m = 1; m < grams.order(); ++m)
       if (grams.level(m + 1).size() < grams.level(m).size()) return false;
     return true;
   }
-  // Of the tuples of order + 1 labels at most this share may be listed: beyond it the dense loops are faster.
+  // At most this share of the tuples of order + 1 labels may be listed. Beyond it, the dense loops are faster.
   static constexpr double kMostListed = 0.2;
-  static constexpr double kMostForBest = 0.1;  // the dense loops of Viterbi do less for a tuple
-  // Messages of longer sequences take too much memory: those are computed alone.
+  static constexpr double kMostForBest = 0.1;  // the dense loops of Viterbi do less work per tuple
+  // Messages of longer sequences take too much memory. These sequences are computed alone.
   static constexpr int64_t kMostMessages = int64_t{1} << 26;
 
   static double share(const Grams& grams, const std::vector<int64_t>& used) {
@@ -154,8 +154,8 @@ class TupleLanes final : public LabelLanes {
     }
   }
 
-  // The scores of tuples of up to `order` labels with those of their suffixes: the largest, and what the smallest is
-  // below it.
+  // The scores of tuples of up to `order` labels, including their suffixes. Returns the largest one and its difference
+  // to the smallest.
   std::pair<double, double> sum_up() {
     sum_[1].assign(data_.labels(), 0.0);
     factor_[1].assign(data_.labels(), 1.0);
@@ -178,8 +178,8 @@ class TupleLanes final : public LabelLanes {
     return {top, top - bottom};
   }
 
-  // Lists the used tuples of order + 1 labels. The largest score and the range of all transitions are those of shorter
-  // tuples and of these together.
+  // Lists the used tuples of order + 1 labels. The largest score and the range of all transitions combine those of
+  // shorter tuples and of these.
   void list(const std::vector<int64_t>& used, double top, double range) {
     const Grams::Level& longest = grams_.level(grams_.order() + 1);
     std::vector<Transition> listed;
@@ -206,7 +206,7 @@ class TupleLanes final : public LabelLanes {
     table_.group_of = group_of_.data();
   }
 
-  // The states by what they end with.
+  // Groups the states by suffix.
   void group_sources() {
     const std::vector<int32_t>& suffix = grams_.level(grams_.order()).suffix;
     source_begin_.assign(table_.states[grams_.order() - 1].count + 1, 0);
@@ -222,13 +222,13 @@ class TupleLanes final : public LabelLanes {
   // The length of a sequence, or 0 if it is too long.
   int64_t fitting(int64_t length) const { return length <= kMostMessages / (states() * kLockStep) ? length : 0; }
 
-  // So many rows of states. All positions take the memory of the longest sequence at once: what is not written to costs
-  // nothing, whereas growing step by step does.
+  // Memory for this many rows of states. For all positions, it is sized for the longest sequence: unused pages cost
+  // nothing, but growing step by step does.
   double* rows_of_states(int64_t rows, Scratch& scratch) const {
     return scratch.take((rows == 2 ? 2 : longest_) * states() * kLockStep);
   }
 
-  // Fills the lanes, and leaves those empty whose sequence is too long; the longest length of the others.
+  // Fills the lanes, and leaves those empty whose sequence is too long. Returns the longest length of the others.
   int64_t enter_short(std::vector<Lane>& lanes, ChainLane* in) const {
     enter(lanes, in);
     int64_t longest = 0;
@@ -239,8 +239,8 @@ class TupleLanes final : public LabelLanes {
     return longest;
   }
 
-  // Forward and, unless `shared` is null, backward; lanes that must be repeated alone are empty or not exact then. The
-  // forward messages, in so many rows.
+  // Forward and, unless `shared` is null, backward. Lanes that must be repeated alone are then empty or not exact.
+  // Returns the forward messages, in `rows` rows.
   const double* forward_backward(ChainLane* in, int64_t longest, double* shared, int64_t rows, Scratch& scratch) const {
     bool out[kLockStep];
     for (int64_t b = 0; b < kLockStep; ++b) out[b] = in[b].length == 0;
@@ -256,7 +256,7 @@ class TupleLanes final : public LabelLanes {
     return alpha;
   }
 
-  // The best labels of all lanes, in `labels`; the best scores of prefixes, in so many rows.
+  // Writes the best labels of all lanes to `labels`. Returns the best scores of prefixes, in `rows` rows.
   const double* viterbi(ChainLane* in, int64_t longest, int64_t rows, std::vector<int32_t>& labels,
                         Scratch& scratch) const {
     for (int64_t b = 0; b < kLockStep; ++b) in[b].best = labels.data() + longest * b;
@@ -268,7 +268,7 @@ class TupleLanes final : public LabelLanes {
   }
 
   const Grams& grams_;
-  double share_;  // of the tuples of order + 1 labels that are listed
+  double share_;  // share of the tuples of order + 1 labels that are listed
   std::vector<int32_t> used_[kHighestOrder + 1];
   std::vector<double> sum_[kHighestOrder + 1];
   std::vector<double> factor_[kHighestOrder + 1];
@@ -278,7 +278,7 @@ class TupleLanes final : public LabelLanes {
   std::vector<int64_t> source_begin_;
   std::vector<int32_t> source_;
   TupleTable table_{};
-  int64_t longest_ = 2;  // sequence that goes in lock-step
+  int64_t longest_ = 2;  // longest sequence in lock-step
 };
 
 }  // namespace margrave

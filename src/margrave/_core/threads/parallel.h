@@ -1,4 +1,4 @@
-// Blocks of examples on threads, reduced in order: the same bits whatever the number of threads.
+// Blocks of examples on threads, reduced in order: the result does not depend on the number of threads.
 #pragma once
 
 #include <algorithm>
@@ -16,20 +16,20 @@ namespace margrave {
 
 using Poll = std::function<void()>;  // called from time to time on the calling thread; throws to interrupt
 
-// Threads that run(1), run(2), and so on: as many as are wanted, or fewer where the system gives no more.
+// Starts threads that call run(1), run(2), and so on; fewer than wanted if the system refuses.
 template <typename Run>
 std::vector<std::thread> start_threads(int wanted, const Run& run) {
   std::vector<std::thread> threads;
   threads.reserve(static_cast<size_t>(std::max(0, wanted)));
   try {
     for (int t = 1; t <= wanted; ++t) threads.emplace_back(run, t);
-  } catch (const std::exception&) {  // nothing depends on their number but the time that it takes
+  } catch (const std::exception&) {  // fewer threads change only the running time
   }
   return threads;
 }
 
-// Runs work(block, thread) for every block, each thread taking the next free one. After an exception `fail` is called,
-// so that no thread waits for a block that never comes; the first exception is rethrown when all threads have ended.
+// Runs work(block, thread) for every block; each thread takes the next free one. After an exception `fail` is called,
+// so no thread waits for a block that never comes. The first exception is rethrown when all threads have ended.
 template <typename Work, typename Fail>
 void for_blocks(int64_t blocks, int threads, const Work& work, const Fail& fail) {
   std::atomic<int64_t> next{0};
@@ -56,7 +56,7 @@ void for_blocks(int64_t blocks, int threads, const Work& work, const Fail& fail)
   if (failure) std::rethrow_exception(failure);
 }
 
-// Lets block b pass only after blocks 0 .. b-1 have: the order of a floating-point reduction.
+// Lets block b pass only after blocks 0 .. b-1, which fixes the order of a floating-point reduction.
 class Turnstile {
  public:
   template <typename Action>
@@ -67,7 +67,7 @@ class Turnstile {
     ++next_;
     turn_.notify_all();
   }
-  // After a failure no thread may wait for a block that never comes.
+  // After a failure, no thread may wait for a block that never comes.
   void open() {
     const std::lock_guard lock(mutex_);
     broken_ = true;
@@ -81,12 +81,12 @@ class Turnstile {
   bool broken_ = false;
 };
 
-// Threads that stay together through many short phases. What the blocks of a phase are does not depend on the number of
-// threads, so that sums over them in order do not either.
+// Threads that stay together through many short phases. The blocks of a phase do not depend on the number of threads,
+// and neither do sums over them in order.
 class Team {
  public:
   static constexpr int64_t kBlocks = 32;
-  using Phase = std::function<void(int64_t block)>;  // which does not throw
+  using Phase = std::function<void(int64_t block)>;  // must not throw
 
   explicit Team(int threads) : barrier_(threads) {
     others_ = start_threads(threads - 1, [this](int t) {

@@ -16,12 +16,12 @@
 
 namespace margrave {
 
-// Reads a file piece by piece. A mistake is an InputError, and line() says where it is.
+// Reads a file piece by piece. An error is an InputError, and line() is its line.
 class ArpaReader {
  public:
   int64_t line() const { return line_; }
 
-  // The next piece of the text: whole lines, but for the last one of the file.
+  // The next piece of the text: whole lines, except at the end of the file.
   void feed(std::string_view text) {
     Lines lines(text);
     std::string_view line;
@@ -41,7 +41,7 @@ class ArpaReader {
 
  private:
   enum class Stage { kBefore, kCounts, kNgrams, kAfter };
-  // Room is made in advance for at most so many n-grams, since the numbers at the beginning of a file may be wrong.
+  // At most this many n-grams are reserved in advance, since the counts in the header may be wrong.
   static constexpr int64_t kMostReserved = int64_t{1} << 23;
 
   std::string place() const {
@@ -68,7 +68,7 @@ class ArpaReader {
     return line.substr(first, line.find_last_not_of(kBlanks) - first + 1);
   }
 
-  // The headings of sections. A line of 1-grams may begin with a backslash only if its score is missing.
+  // The headings of sections. A line of 1-grams can begin with a backslash only if its score is missing.
   bool heading(std::string_view line) {
     if (stage_ == Stage::kNgrams) end_section();
     if (line == "\\end\\") {
@@ -115,7 +115,7 @@ class ArpaReader {
       throw InputError("expected a line of the form ngram " + std::to_string(counts_.size() + 1) + "=NUMBER, not " +
                        std::string(line) + ".");
     if (n > LanguageModel::kMostOrder || count > std::numeric_limits<int32_t>::max())
-      throw InputError("a language model has n-grams of at most 100 words, and at most two thousand million of them.");
+      throw InputError("a language model has n-grams of at most 100 words, and at most two billion of them.");
     counts_.push_back(count);
     total_ = std::min(total_ + count, kMostReserved);
     tree_.reserve(total_);
@@ -155,7 +155,7 @@ class ArpaReader {
     if (++read_ > counts_[n_ - 1])
       throw InputError("this is " + std::to_string(n_) + "-gram " + std::to_string(read_) +
                        ", and the beginning of the file says " + std::to_string(counts_[n_ - 1]) + ".");
-    // No n-gram is longer, so that these weights would never be used.
+    // No n-gram is longer, so these weights would never be used.
     if (n_ == static_cast<int>(counts_.size())) backoff = 0;
     if (n_ == 1)
       add_word(fields_[0], score, backoff);
@@ -168,7 +168,7 @@ class ArpaReader {
     store(tree_.add(NgramTree::kRoot, number), score, backoff);
   }
 
-  // Files are usually sorted, so that many lines share their context with the line before.
+  // Files are usually sorted, so many lines share their context with the line before.
   void add_ngram(std::string_view context, double score, double backoff) {
     if (context != context_) {
       context_ = context;

@@ -13,13 +13,13 @@
 
 namespace margrave {
 
-// The sources of rules as a tree of their symbols, so that rules with a common beginning are matched together.
+// The sources of rules as a trie, so rules with a common prefix are matched together.
 class RuleTree {
  public:
   struct Node {
     std::vector<std::pair<Symbol, int32_t>> children;  // sorted by symbol
-    std::vector<int32_t> rules;                        // whose source ends here
-    int32_t limit = 0;                                 // the greatest one of the rules below
+    std::vector<int32_t> rules;                        // rules whose source ends here
+    int32_t limit = 0;                                 // the largest limit of the rules below
   };
 
   explicit RuleTree(const SynchronousGrammar& grammar) : nodes_(1) {
@@ -56,10 +56,10 @@ class RuleTree {
   std::vector<Node> nodes_;
 };
 
-// A parsed sentence: nodes are labels over spans, edges are rules. A tail comes before its head.
+// A parsed sentence: nodes are labels over spans, edges are rules. Tails come before their heads.
 struct SourceForest {
   struct Edge {
-    int32_t rule;  // or -1 - w: the word w of the source passes through
+    int32_t rule;  // or -1 - w: source word w is copied
     int32_t tail_begin;
     int32_t tail_count;
   };
@@ -71,12 +71,12 @@ struct SourceForest {
   std::vector<Node> nodes;
   std::vector<Edge> edges;
   std::vector<int32_t> tails;
-  int32_t goal = -1;  // the node of the whole sentence; -1: there is no derivation
+  int32_t goal = -1;  // the node of the whole sentence; -1: no derivation
 };
 
 class SynchronousChart {
  public:
-  // words: the source, -1 for words that no rule has. passes: whether each word may pass through as `label`.
+  // words: the source, -1 for words in no rule. passes: whether each word may be copied, as `label`.
   static SourceForest parse(const SynchronousGrammar& grammar, const RuleTree& tree,
                             const std::vector<int32_t>& unary_order, const std::vector<int32_t>& words,
                             const std::vector<uint8_t>& passes, int32_t label, int32_t goal) {
@@ -107,9 +107,9 @@ class SynchronousChart {
     return cells_[static_cast<size_t>(i) * (words_.size() + 1) + static_cast<size_t>(j)];
   }
 
-  // All spans that begin at i. Those that begin later are done.
+  // All spans that begin at i. Those that begin later are complete.
   void from(int32_t i) {
-    std::vector<std::vector<Item>> items(static_cast<size_t>(n_) + 1);  // by their end: rules that are partly matched
+    std::vector<std::vector<Item>> items(static_cast<size_t>(n_) + 1);  // by end: partly matched rules
     items[i].push_back({0, {}});
     for (int32_t j = i + 1; j <= n_; ++j) {
       std::vector<Item>& here = items[j];
@@ -149,7 +149,7 @@ class SynchronousChart {
     parse_.tails.insert(parse_.tails.end(), tails.begin(), tails.end());
   }
 
-  // What the whole sentence can use, with tails before their heads.
+  // The part of the forest that the whole sentence uses, with tails before their heads.
   SourceForest trimmed(int32_t goal) {
     const auto top = cell(0, n_).find(goal);
     if (top == cell(0, n_).end()) return {};

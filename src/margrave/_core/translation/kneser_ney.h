@@ -3,7 +3,7 @@
 //   p(w | h) = (c(h w) - D(c(h w))) / c(h) + g(h) p(w | h'),    g(h) = sum_w D(c(h w)) / c(h)
 //
 // h' is h without its first word. c counts occurrences for n-grams of the highest order and for those that begin with
-// <s>; for all others, it counts the distinct words before them. D is one of three discounts of the order, for counts
+// <s>. For all others, it counts the distinct words before them. D is one of three discounts of the order, for counts
 // of 1, 2, and more. Words interpolate with the uniform distribution over all words, </s> and <unk>.
 #pragma once
 
@@ -57,7 +57,7 @@ class KneserNey {
     }
     const std::vector<int32_t> suffix = tree.suffixes(order_);
     std::vector<double> probability(nodes, 0.0);
-    probability[0] = 1.0 / static_cast<double>(words_.size() - 1);  // uniform, over all words but <s>
+    probability[0] = 1.0 / static_cast<double>(words_.size() - 1);  // uniform over all words except <s>
     for (int n = 1; n <= order_; ++n)
       for (int32_t v = 1; v < tree.size(); ++v) {
         if (tree.length(v) != n || v == kBegin + 1) continue;
@@ -83,12 +83,12 @@ class KneserNey {
 
   int32_t add_word(std::string_view word) { return words_.add(word, hash_bytes(word.data(), word.size())); }
 
-  // Adds all n-grams to the tree, and counts them as the formula says.
+  // Adds all n-grams to the tree and counts them according to the formula.
   std::vector<double> count(NgramTree& tree) const {
     std::vector<double> counts(tree.size(), 0.0);
     std::vector<int32_t> ending{kBegin + 1};  // by length, from 1: the n-grams that end here
     for (const int32_t word : corpus_) {
-      // From short to long ones, so that the suffix of an n-gram is there before it.
+      // From short to long, so the suffix of an n-gram is added before it.
       std::vector<int32_t> next{word + 1};
       const size_t longest = std::min(ending.size() + 1, static_cast<size_t>(order_));
       for (size_t n = 1; n < longest; ++n) {
@@ -130,7 +130,7 @@ class KneserNey {
 
   int order_;
   Vocabulary words_;
-  std::vector<int32_t> corpus_;  // words, with </s> behind every sentence
+  std::vector<int32_t> corpus_;  // words, with </s> after every sentence
 };
 
 }  // namespace margrave

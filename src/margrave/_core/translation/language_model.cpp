@@ -19,7 +19,7 @@ std::vector<int32_t> numbers(const LanguageModel& model, const std::vector<std::
   return found;
 }
 
-// The state behind some words; <s> is a word here, too.
+// The state after some words, which may include <s>.
 LanguageModel::State state_behind(const LanguageModel& model, const std::vector<std::string_view>& words) {
   LanguageModel::State state = model.empty();
   for (const int32_t word : numbers(model, words)) model.step(state, word, state);
@@ -38,7 +38,7 @@ static void bind(nb::module_& m) {
   nb::class_<LanguageModel>(m, "LanguageModel")
       .def_prop_ro("order", &LanguageModel::order)
       .def_prop_ro("words", [](const LanguageModel& model) { return model.words().size(); })
-      .def_prop_ro("bytes", &LanguageModel::bytes, "The memory that the model takes.")
+      .def_prop_ro("bytes", &LanguageModel::bytes, "The memory of the model, in bytes.")
       .def("__len__", &LanguageModel::size, "The number of n-grams.")
       .def(
           "__contains__", [](const LanguageModel& model, std::string_view word) { return model.find(word) >= 0; },
@@ -63,7 +63,7 @@ static void bind(nb::module_& m) {
               words.append(decoded(model.words().name(word)));
             return words;
           },
-          "context"_a, "The part of the context that can matter for the next words.")
+          "context"_a, "The part of the context that can affect the next words.")
       .def(
           "counts",
           [](const LanguageModel& model) {
@@ -86,10 +86,10 @@ static void bind(nb::module_& m) {
             }
             return decoded(text);
           },
-          "n"_a, "first"_a, "last"_a, "Some of the n-grams of a length, as an ARPA file has them.");
+          "n"_a, "first"_a, "last"_a, "Some of the n-grams of a length, as lines of an ARPA file.");
   nb::class_<ArpaReader>(m, "ArpaReader")
       .def(nb::init<>())
-      .def_prop_ro("line", &ArpaReader::line, "The number of the line that was read last.")
+      .def_prop_ro("line", &ArpaReader::line, "The number of the last line read.")
       .def(
           "feed",
           [](ArpaReader& reader, const nb::bytes& text) {

@@ -1,7 +1,8 @@
 // N-gram language models with back-off.
 //
-// A node of the tree is an n-gram; its parent is the n-gram without its last word (the context), and its suffix the
-// longest n-gram of the tree without its first word or words. Scores are logarithms to base 10, as in ARPA files.
+// A node of the tree is an n-gram. Its parent is the n-gram without its last word (the context). Its suffix is the
+// longest n-gram of the tree that remains after dropping words at the beginning. Scores are logarithms to base 10, as
+// in ARPA files.
 #pragma once
 
 #include <algorithm>
@@ -19,8 +20,8 @@
 
 namespace margrave {
 
-// The tree of n-grams: their numbers by context and last word. Node 0 is the empty n-gram. All words are added before
-// longer n-grams, in their order, so that word w alone is node w + 1.
+// The tree of n-grams: their numbers by context and last word. Node 0 is the empty n-gram. All words are added in order
+// before longer n-grams, so the single word w is node w + 1.
 class NgramTree {
  public:
   static constexpr int32_t kRoot = 0;
@@ -41,13 +42,13 @@ class NgramTree {
     return context == kRoot ? word + 1 : slots_[locate(context, word)];
   }
 
-  // The number of the n-gram, which is added if it is new.
+  // The number of the n-gram. New ones are added.
   int32_t add(int32_t context, int32_t word) {
     if (context == kRoot && word + 1 < size()) return word + 1;
     size_t slot = context == kRoot ? 0 : locate(context, word);
     if (context != kRoot && slots_[slot] != kNone) return slots_[slot];
     if (size() >= std::numeric_limits<int32_t>::max() - 1)
-      throw InputError("a language model can have at most two thousand million n-grams.");
+      throw InputError("a language model can have at most two billion n-grams.");
     if (context != kRoot && slots_.size() < static_cast<size_t>(size()) + static_cast<size_t>(size()) / 2) {
       resize_slots(2 * slots_.size());
       slot = locate(context, word);
@@ -60,7 +61,7 @@ class NgramTree {
     return v;
   }
 
-  // Makes room for so many n-grams.
+  // Reserves memory for this many n-grams.
   void reserve(int64_t nodes) {
     size_t slots = slots_.size();
     while (slots < static_cast<size_t>(nodes) + static_cast<size_t>(nodes) / 2) slots *= 2;
@@ -70,7 +71,7 @@ class NgramTree {
     length_.reserve(nodes + 1);
   }
 
-  // By node: its suffix. Shorter n-grams come first, since suffix(h w) = suffix(h) w, or a suffix of that.
+  // The suffix of each node. Shorter n-grams come first, since suffix(h w) = suffix(h) w, or a suffix of that.
   std::vector<int32_t> suffixes(int order) const {
     std::vector<int32_t> suffix(size(), kRoot);
     suffix[0] = kNone;
@@ -115,10 +116,10 @@ class LanguageModel {
   using State = int32_t;
   static constexpr int kMostOrder = 100;
   static constexpr double kUnlisted = -100;   // the score of <unk> in a model that does not list it
-  static constexpr double kImpossible = -99;  // the score of <s>, which is never predicted, as files have it
+  static constexpr double kImpossible = -99;  // the score of <s>, which is never predicted, as in files
   static constexpr std::string_view kBegin = "<s>", kEnd = "</s>", kUnknown = "<unk>";
 
-  // score, backoff: by node. A node whose score is NaN is only the context of others.
+  // score, backoff: by node. A node whose score is NaN is only a context of others.
   LanguageModel(Vocabulary words, NgramTree tree, std::vector<double> score, std::vector<double> backoff)
       : words_(std::move(words)), tree_(std::move(tree)), score_(std::move(score)), backoff_(std::move(backoff)) {
     for (int32_t v = 0; v < tree_.size(); ++v) order_ = std::max(order_, tree_.length(v));
@@ -134,10 +135,10 @@ class LanguageModel {
   }
 
   int order() const { return order_; }
-  int64_t size() const { return tree_.size() - 1; }  // the number of n-grams
+  int64_t size() const { return tree_.size() - 1; }  // number of n-grams
   const Vocabulary& words() const { return words_; }
   int32_t find(std::string_view word) const { return words_.find(word, hash_bytes(word.data(), word.size())); }
-  // The number of a word, which is that of <unk> for all words that the model does not know.
+  // The number of a word; that of <unk> for unknown words.
   int32_t number(std::string_view word) const {
     const int32_t found = find(word);
     return found < 0 ? unknown_word_ : found;
@@ -146,11 +147,11 @@ class LanguageModel {
   int32_t end_word() const { return end_word_; }
   int32_t unknown_word() const { return unknown_word_; }
 
-  State begin() const { return begin_; }            // behind <s>
-  State empty() const { return NgramTree::kRoot; }  // without any context
+  State begin() const { return begin_; }            // after <s>
+  State empty() const { return NgramTree::kRoot; }  // no context
 
-  // The score of a word behind a state. `next` is the state behind the word: the longest context that can matter, so
-  // that contexts with the same state give all continuations the same scores.
+  // The score of a word after a state. `next` is the state after the word: the longest relevant context. Contexts with
+  // the same state give all continuations the same scores.
   double step(State state, int32_t word, State& next) const {
     double total = 0;
     const int32_t v = predict(state, word, total);
@@ -172,7 +173,7 @@ class LanguageModel {
     return total + end(state);
   }
 
-  // The words of a state or of any n-gram, first word first.
+  // The words of a state or of any n-gram, in order.
   std::vector<int32_t> context(State state) const {
     std::vector<int32_t> words;
     for (int32_t v = state; v != NgramTree::kRoot; v = tree_.parent(v)) words.push_back(tree_.word(v));
@@ -188,14 +189,14 @@ class LanguageModel {
     return tree_.bytes() + static_cast<int64_t>(by_node + names);
   }
 
-  // By length, from 1: the n-grams in the order in which they were added.
+  // The n-grams by length, from 1, in the order in which they were added.
   std::vector<std::vector<int32_t>> by_length() const {
     std::vector<std::vector<int32_t>> nodes(order_);
     for (int32_t v = 1; v < tree_.size(); ++v) nodes[tree_.length(v) - 1].push_back(v);
     return nodes;
   }
 
-  // The line of an n-gram in an ARPA file, with as many digits as give the same numbers again.
+  // The line of an n-gram in an ARPA file, with enough digits to restore the same numbers.
   void spell(int32_t v, std::string& line) const {
     append_number(score_[v], line);
     char separator = '\t';
@@ -212,11 +213,12 @@ class LanguageModel {
 
  private:
   static void append_number(double value, std::string& text) {
-    char digits[32];  // enough for every number
+    char digits[32];  // long enough for every number
     text.append(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);
   }
 
-  // The longest n-gram that ends in the word, and its score with the back-off weights before it. Every word is one.
+  // The longest n-gram that ends in the word, and its score with the back-off weights. The search ends because every
+  // word is a 1-gram.
   int32_t predict(State state, int32_t word, double& total) const {
     int32_t v;
     for (; (v = tree_.find(state, word)) == NgramTree::kNone; state = suffix_[state]) total += backoff_[state];
@@ -224,7 +226,7 @@ class LanguageModel {
     return v;
   }
 
-  // A context that is not listed itself is predicted as every other sequence that is not listed.
+  // The score of a context that is not listed itself, by back-off like any unlisted sequence.
   void score_contexts() {
     for (int n = 2; n < order_; ++n)
       for (int32_t v = 1; v < tree_.size(); ++v) {
@@ -235,7 +237,7 @@ class LanguageModel {
         score_[v] = total;
       }
   }
-  // The state behind an n-gram: its longest suffix that has continuations or a back-off weight.
+  // The state after an n-gram: its longest suffix with continuations or a back-off weight.
   void find_states() {
     std::vector<uint8_t> matters(tree_.size(), 0);
     matters[0] = 1;
@@ -254,7 +256,7 @@ class LanguageModel {
   std::vector<double> score_;
   std::vector<double> backoff_;
   std::vector<int32_t> suffix_;
-  std::vector<State> next_;  // by n-gram: the state behind it
+  std::vector<State> next_;  // by n-gram: the state after it
   int order_ = 0;
   int32_t begin_word_ = -1;
   int32_t end_word_ = -1;

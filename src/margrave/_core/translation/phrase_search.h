@@ -1,11 +1,11 @@
 // Phrase-based translation by beam search, in which only neighboring phrases swap (004, section 5.2).
 //
-// A translation is a sequence of phrase pairs. Their source phrases follow one another in the order of the source, but
-// that of two neighbors may be exchanged: from a covered prefix 0..i, either i..j is translated, or first j..k and
-// then i..j. What a partial translation does to the score of the rest is its state: which source words are covered,
-// where the last source phrase ended, and the last target words. How the phrase that follows lies relative to the last
-// one is decided with the last one, so that states need not remember phrases. Partial translations of as many source
-// words form a stack; those that have the same state are one node of the search graph, with one edge each.
+// A translation is a sequence of phrase pairs. Their source phrases are in source order, except that two neighbors may
+// swap: after a covered prefix 0..i, either i..j is translated next, or first j..k and then i..j. The state of a
+// partial translation is all that affects the score of the rest: which source words are covered, where the last source
+// phrase ended, and the last target words. The orientation of the next phrase is decided together with the last one, so
+// states need not remember phrases. Partial translations that cover equally many source words form a stack. Those with
+// the same state are one node of the search graph, with one edge each.
 #pragma once
 
 #include <algorithm>
@@ -24,17 +24,17 @@
 
 namespace margrave {
 
-// Words of translations are numbers of target words. Others are negative:
+// Words of translations are numbers of target words. Special ones are negative:
 constexpr int32_t kSentenceBegin = -1;
 constexpr int32_t kSentenceEnd = -2;
-inline int32_t copied_word(int64_t position) { return static_cast<int32_t>(-3 - position); }  // a source word
+inline int32_t copied_word(int64_t position) { return static_cast<int32_t>(-3 - position); }  // a copied source word
 
-// The numbers of features. The dense ones come first.
+// The numbers of features; dense ones first.
 class PhraseFeatures {
  public:
   enum Dense : int32_t {
     kLanguageModel,
-    kTranslation,                                     // and those of the table that follow
+    kTranslation,                                     // followed by the other scores of the table
     kForward = kTranslation + PhraseTable::kForward,  // log-probabilities of orientations
     kBackward = kTranslation + PhraseTable::kBackward,
     kWords = kTranslation + PhraseTable::kScores,
@@ -52,7 +52,7 @@ class PhraseFeatures {
     const auto found = trigrams_.find(code(a, b, c));
     return found == trigrams_.end() ? -1 : found->second;
   }
-  // The number of a phrase pair among those that have features; -1: it has none.
+  // The number of a phrase pair among those with features, or -1.
   int32_t pair(const int32_t* source, int64_t n, const int32_t* target, int64_t m) const {
     return pairs_.find(key(source, n, target, m).data(), n + m + 1);
   }
@@ -85,7 +85,7 @@ class PhraseFeatures {
     return number;
   }
 
-  // The sparse features in the order of their numbers, which begin with kDense: their kinds, and their words.
+  // The sparse features in the order of their numbers, starting at kDense: their kinds and their words.
   const std::vector<int32_t>& kinds() const { return kinds_; }
   const WordLists& first() const { return first_; }    // source words, or the three target words
   const WordLists& second() const { return second_; }  // target words of pairs
@@ -96,7 +96,7 @@ class PhraseFeatures {
     const auto shifted = [](int32_t word) { return static_cast<uint64_t>(word - kSentenceEnd); };
     return shifted(a) << 42 | shifted(b) << 21 | shifted(c);
   }
-  static constexpr int32_t kBetween = -1;  // both phrases of a pair
+  static constexpr int32_t kBetween = -1;  // separates the two phrases of a pair
   static std::vector<int32_t> key(const int32_t* source, int64_t n, const int32_t* target, int64_t m) {
     std::vector<int32_t> words(source, source + n);
     words.push_back(kBetween);
@@ -116,12 +116,11 @@ class PhraseFeatures {
   int64_t size_ = kDense;
   std::unordered_map<uint64_t, int32_t> trigrams_;
   WordListIndex pairs_;
-  std::vector<int32_t> numbers_;  // of the features of every pair, by kind; -1: it has none
+  std::vector<int32_t> numbers_;  // of the features of every pair, by kind; -1: none
   std::vector<int32_t> kinds_;
   WordLists first_, second_;
 };
 
-// Rows of features.
 struct FeatureRows {
   std::vector<int64_t> begin{0};
   std::vector<int32_t> index;
@@ -135,21 +134,21 @@ struct FeatureRows {
   void end_row() { begin.push_back(static_cast<int64_t>(index.size())); }
 };
 
-// The translations that a search has kept: a lattice whose edges have one target word each, or none at the end.
+// The translations kept by a search: a lattice whose edges have one target word each, or none at the end.
 struct SearchGraph {
   std::shared_ptr<Paths> paths;
   std::vector<int32_t> words;    // of every edge; -1: none
-  std::vector<double> scores;    // of every edge, by the weights of the search
+  std::vector<double> scores;    // of every edge, under the weights of the search
   FeatureRows rows;              // of every edge
   int64_t unknown = 0;           // source words without a translation
   std::vector<Output> complete;  // the best path of every complete translation in the last stack, best first
 };
 
 struct SearchSettings {
-  int64_t beam = 100;    // nodes of a stack; 0: all
-  int64_t options = 20;  // translations of a source phrase; 0: all
-  int64_t reach = 6;     // source words of two phrases that swap
-  bool sparse = false;   // whether there are sparse features
+  int64_t beam = 100;    // nodes per stack; 0: all
+  int64_t options = 20;  // translations per source phrase; 0: all
+  int64_t reach = 6;     // maximum number of source words in two phrases that swap
+  bool sparse = false;   // whether to use sparse features
 };
 
 class PhraseSearch {
@@ -167,7 +166,7 @@ class PhraseSearch {
       throw InputError("there are too many target words.");
   }
 
-  // features: what the weights belong to; with `grow`, features of the graph that are not among them are added.
+  // features: the index of the weights. With `grow`, new features of the graph are added to it.
   SearchGraph search(const int32_t* source, int64_t n, const double* weights, int64_t dim, PhraseFeatures& features,
                      bool grow) const {
     Run run{*this, source, n, weights, dim, features};
@@ -178,20 +177,20 @@ class PhraseSearch {
   }
 
  private:
-  static constexpr double kUnknown = -10.0;               // the log-probabilities of a word that is copied
+  static constexpr double kUnknown = -10.0;               // the log-probabilities of a copied word
   static constexpr double kLog10 = 2.302585092994045684;  // language models have logarithms to base 10
 
-  // What of the source is covered.
+  // Which source words are covered.
   enum Kind : int32_t {
-    kAligned,  // 0..i, the last phrase ended at i, and the next one begins there
-    kJump,     // 0..i, the last phrase ended at i, and the next one begins later
-    kAfter,    // 0..i, and the last phrase ended at j: it was exchanged with the one before
-    kGap,      // 0..i and j..k: i..j is next
+    kAligned,  // 0..i; the last phrase ended at i, and the next one begins there
+    kJump,     // 0..i; the last phrase ended at i, and the next one begins later
+    kAfter,    // 0..i; the last phrase ended at j: it was swapped with the one before
+    kGap,      // 0..i and j..k; i..j is next
   };
-  // What is known of the target words so far.
+  // The relevant context in the target words so far.
   struct Context {
     LanguageModel::State model = 0;
-    int32_t last = kSentenceBegin, before = kSentenceBegin;  // only if there are sparse features
+    int32_t last = kSentenceBegin, before = kSentenceBegin;  // only with sparse features
     bool operator==(const Context&) const = default;
   };
   struct State {
@@ -211,7 +210,7 @@ class PhraseSearch {
     double score;
     double total;  // with the estimate of the rest
     int64_t best;  // edge
-    int64_t last;  // edge that leads here; they are linked
+    int64_t last;  // last edge into this node; edges are linked
   };
   struct Edge {
     int64_t tail;
@@ -219,23 +218,23 @@ class PhraseSearch {
     int32_t forward, backward;
     int32_t distance;
     double score;
-    int64_t before;  // the edge to the same node that was found before
+    int64_t before;  // the previous edge into the same node
   };
   struct Option {
-    int64_t pair;  // -1: a source word that is copied
+    int64_t pair;  // -1: a copied source word
     const int32_t* target;
     int64_t length;
     int64_t first, last;  // source
-    int32_t sparse;       // the number of the pair among those that have features, or -1
+    int32_t sparse;       // the number of the pair among those with features, or -1
     double fixed;         // score without the language model, trigrams and orientations
-    double inner;         // ... with the words whose context lies within
-    double estimate;      // ... and with the first words without their context
+    double inner;         // ... plus the words whose context is within the phrase
+    double estimate;      // ... plus the first words without their context
     double forward[3], backward[3];
   };
   struct Stack {
     std::unordered_map<State, int64_t, StateHash> nodes;
     std::vector<int64_t> order;
-    std::vector<double> best;  // the best totals of new nodes, as a heap with the lowest on top
+    std::vector<double> best;  // the best totals of new nodes: a heap with the lowest on top
   };
 
   struct Run {
@@ -344,7 +343,7 @@ class PhraseSearch {
     }
 
     void fill_stacks() {
-      stacks.resize(n + 2);  // the last has the end of the sentence
+      stacks.resize(n + 2);  // the last one is for the end of the sentence
       Node start{{}, 0.0, 0.0, -1, -1};
       start.state.context.model = of.model_->begin();
       for (const int32_t kind : {kAligned, kJump}) {
@@ -370,7 +369,7 @@ class PhraseSearch {
         if (last - first > longest()) return;
         for (const int64_t k : span(first, last)) visit(k, covered + last - first);
       };
-      if (state.kind == kGap) {  // the phrase that was left out
+      if (state.kind == kGap) {  // the skipped phrase
         each(state.i, state.j, [&](int64_t k, int64_t count) {
           State next{kAfter, state.k, state.j, 0, {}};
           apply(node, k, kDiscontinuous, kSwap, state.k - state.i, next, count);
@@ -402,7 +401,7 @@ class PhraseSearch {
         }
     }
 
-    // The phrase of an option follows a node. forward: how the phrase after it will lie.
+    // Appends the phrase of an option to a node. forward: the orientation of the phrase after it.
     void apply(int64_t node, int64_t number, int32_t forward, int32_t backward, int64_t distance, State next,
                int64_t covered) {
       const Option& option = options[number];
@@ -412,7 +411,7 @@ class PhraseSearch {
       const double after = rest_after(next);
       if (after == -kInfinity) return;
       Stack& stack = stacks[covered];
-      // Log-probabilities are not positive, so that this is an upper bound, but for the weights of trigrams.
+      // Log-probabilities are not positive, so this is an upper bound, apart from the weights of trigrams.
       const bool full = of.settings_.beam > 0 && static_cast<int64_t>(stack.best.size()) == of.settings_.beam;
       if (full && weights[PhraseFeatures::kLanguageModel] >= 0 && fixed + option.inner + after < stack.best.front())
         return;
@@ -458,7 +457,7 @@ class PhraseSearch {
       edges.push_back(edge);
     }
 
-    // The score of a word behind a context, which it becomes part of.
+    // The score of a word after a context, which is updated.
     double append(Context& context, int32_t word) const {
       const bool weighted = of.settings_.sparse && dim > PhraseFeatures::kDense;
       const double trigram = weighted ? weight(features.trigram(context.before, context.last, word)) : 0.0;
@@ -469,7 +468,7 @@ class PhraseSearch {
 
     SearchGraph graph(bool grow) {
       if (stacks.back().order.empty()) throw InputError("the search found no complete translation: use a larger beam.");
-      // Nodes that lead to the end, in the order of their stacks; both starts are node 0.
+      // Nodes that lead to the end, by stack; both starts are node 0.
       std::vector<uint8_t> leads(nodes.size(), 0);
       leads[stacks.back().order[0]] = 1;
       for (int64_t covered = n + 1; covered > 0; --covered)
@@ -528,8 +527,7 @@ class PhraseSearch {
       return found;
     }
 
-    // The features of the w-th word of an edge, which becomes part of the context; those of its phrase are at its first
-    // word.
+    // The features of the w-th word of an edge; updates the context. The features of a phrase are at its first word.
     void describe(FeatureRows& rows, const Edge& edge, Option* option, int64_t w, Context& context, int32_t word,
                   bool grow) {
       using F = PhraseFeatures;
@@ -583,7 +581,7 @@ class PhraseSearch {
            : word == kSentenceEnd ? model_->end_word()
                                   : model_->unknown_word();
   }
-  // The log-probability of a word behind a context, which it becomes part of.
+  // The log-probability of a word after a context, which is updated.
   double step(Context& context, int32_t word) const {
     const double found = kLog10 * model_->step(context.model, in_model(word), context.model);
     if (settings_.sparse) {

@@ -1,10 +1,10 @@
 // Phrase pairs of word-aligned sentence pairs, with their probabilities (Koehn, Och and Marcu 2003; the features of
 // 004, section 5.2).
 //
-// A pair of phrases is consistent with an alignment if it contains a link, and no word of it is linked to a word
-// outside. Its orientation towards the phrase before is monotone if the words just before both phrases are linked, swap
-// if the target word before is linked to the source word after, and else discontinuous; towards the phrase that follows
-// likewise. Both ends of a sentence count as linked words.
+// A pair of phrases is consistent with an alignment if it contains a link and none of its words is linked to a word
+// outside. Its orientation towards the phrase before is monotone if the words just before both phrases are linked. It
+// is swap if the target word before is linked to the source word after. Otherwise it is discontinuous. The orientation
+// towards the phrase after is defined likewise. Both ends of a sentence count as linked words.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@
 
 namespace margrave {
 
-// Lists of words, one after another.
+// Concatenated lists of words.
 struct WordLists {
   std::vector<int64_t> begin{0};
   std::vector<int32_t> words;
@@ -41,7 +41,7 @@ struct WordLists {
   }
 };
 
-// Numbers lists of words in the order in which they are first seen.
+// Numbers lists of words in order of first occurrence.
 class WordListIndex {
  public:
   const WordLists& lists() const { return lists_; }
@@ -72,8 +72,8 @@ class WordListIndex {
 enum Orientation { kMonotone, kSwap, kDiscontinuous };
 
 struct PhraseTable {
-  // log p(target | source), log p(source | target), lexical weights of the same, orientations towards the phrase that
-  // follows (monotone, swap, discontinuous) and towards the one before.
+  // log p(target | source), log p(source | target), lexical weights of the same, orientations towards the phrase after
+  // (monotone, swap, discontinuous) and towards the one before.
   static constexpr int64_t kScores = 10;
   static constexpr int64_t kForward = 4;
   static constexpr int64_t kBackward = 7;
@@ -103,7 +103,7 @@ struct PhraseTable {
       if (targets.length(t) == 0) throw InputError("a target phrase is empty.");
     for (int64_t s = 0; s < sources.size(); ++s) {
       if (sources.length(s) == 0) throw InputError("a source phrase is empty.");
-      if (index.add(sources.list(s), sources.length(s)) != s) throw InputError("a source phrase is there twice.");
+      if (index.add(sources.list(s), sources.length(s)) != s) throw InputError("a source phrase occurs twice.");
       longest = std::max(longest, sources.length(s));
     }
   }
@@ -140,8 +140,8 @@ struct AlignedCorpus {
 // Counts and then scores the phrase pairs of a corpus.
 class PhraseExtraction {
  public:
-  // used: which sentences count. longest: words of a phrase. most: pairs per source phrase that are kept, by
-  // p(target | source), then by their order in the corpus.
+  // used: which sentences count. longest: words per phrase. most: pairs to keep per source phrase, by p(target |
+  // source), then by their order in the corpus.
   PhraseExtraction(const AlignedCorpus& corpus, const std::vector<uint8_t>& used, int64_t longest, int64_t most)
       : corpus_(corpus), longest_(longest), most_(most) {
     for (int64_t k = 0; k < corpus.size(); ++k)
@@ -180,13 +180,13 @@ class PhraseExtraction {
 
  private:
   static constexpr double kSmoothing = 0.5;  // of orientations, as in Moses
-  static constexpr int32_t kNull = -1;       // what words without links are linked to
+  static constexpr int32_t kNull = -1;       // words without links are linked to it
 
   struct Pair {
     int32_t source;
     int32_t target;
     double count = 0;
-    double lexical[2] = {-kInfinity, -kInfinity};  // the greatest of all occurrences
+    double lexical[2] = {-kInfinity, -kInfinity};  // the maximum over all occurrences
     double orientation[2][3] = {};                 // forward, backward
   };
 
@@ -228,7 +228,7 @@ class PhraseExtraction {
       if (links.of_target[t].empty()) count(kNull, target[t]);
   }
 
-  // log of the product over the words of one side of the mean probability given the words that they are linked to.
+  // log of the product over the words of one side of the mean probability given the words linked to them.
   double lexical(bool of_target, const Links& links, int64_t k, int64_t first, int64_t last) const {
     const auto& linked = of_target ? links.of_target : links.of_source;
     const int32_t* own = of_target ? corpus_.target.list(k) : corpus_.source.list(k);
@@ -258,7 +258,7 @@ class PhraseExtraction {
       return std::find(of.begin(), of.end(), static_cast<int32_t>(t)) != of.end();
     };
     for (int64_t s1 = 0; s1 < n; ++s1) {
-      int64_t t1 = m, t2 = -1;  // the target words that the source phrase is linked to
+      int64_t t1 = m, t2 = -1;  // the target words linked to the source phrase
       for (int64_t s2 = s1 + 1; s2 <= std::min(n, s1 + longest_); ++s2) {
         for (const int32_t t : links.of_source[s2 - 1]) {
           t1 = std::min<int64_t>(t1, t);
@@ -287,7 +287,7 @@ class PhraseExtraction {
     }
   }
 
-  // Whether the target words t1..t2 are linked to source words of s1..s2 only.
+  // Whether the target words t1..t2 are linked only to source words of s1..s2.
   static bool within(const Links& links, int64_t t1, int64_t t2, int64_t s1, int64_t s2) {
     for (int64_t t = t1; t < t2; ++t)
       for (const int32_t s : links.of_target[t])

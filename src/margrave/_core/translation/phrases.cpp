@@ -22,7 +22,7 @@ void check_features(const PhraseFeatures& features, const In<double>& weights) {
     if (!std::isfinite(weights.data()[k])) throw InputError("weights must be finite.");
 }
 
-// Outputs as bounds and words, with the sums of their features.
+// Outputs as begin offsets and words, with the sums of their features.
 using Described = std::tuple<Array<int64_t>, Array<int32_t>, Array<int64_t>, Array<int32_t>, Array<double>>;
 
 Described described(const SearchGraph& graph, const std::vector<Output>& ys) {
@@ -74,7 +74,7 @@ static void bind(nb::module_& m) {
                                    to_numpy(std::vector(t.pairs_begin)), to_numpy(std::vector(t.targets.begin)),
                                    to_numpy(std::vector(t.targets.words)), to_numpy(std::vector(t.scores)));
           },
-          "What the constructor takes.");
+          "The arguments of the constructor.");
   m.def(
       "extract_phrases",
       [](const In<int64_t>& source_begin, const In<int32_t>& source_words, const In<int64_t>& target_begin,
@@ -95,7 +95,7 @@ static void bind(nb::module_& m) {
       },
       "source_begin"_a, "source_words"_a, "target_begin"_a, "target_words"_a, "links_begin"_a, "link_source"_a,
       "link_target"_a, "used"_a, "longest"_a, "most"_a,
-      "The phrase pairs of the sentences that are used, of at most `longest` words, and `most` per source phrase.");
+      "The phrase pairs of the used sentences, of at most `longest` words, and at most `most` per source phrase.");
 
   nb::class_<PhraseFeatures>(m, "PhraseFeatures")
       .def(nb::init<>())
@@ -116,7 +116,7 @@ static void bind(nb::module_& m) {
             expect_size(first, 3, "the words of a trigram");
             return f.add_trigram(first.data()[0], first.data()[1], first.data()[2]);
           },
-          "kind"_a, "first"_a, "second"_a, "The number of a sparse feature, which is new or known.")
+          "kind"_a, "first"_a, "second"_a, "The number of a sparse feature. New features are added.")
       .def(
           "arrays",
           [](const PhraseFeatures& f) {
@@ -154,7 +154,7 @@ static void bind(nb::module_& m) {
             std::vector<double> values;
             {
               const nb::gil_scoped_release release;
-              // Words as the search for strings takes them: not negative, and -1 for none.
+              // Words as kbest_strings expects them: non-negative, and -1 for none.
               std::vector<int32_t> words;
               for (const int32_t word : g.words)
                 words.push_back(word == kSentenceEnd ? -1 : word >= 0 ? 2 * word : -2 * word - 1);
@@ -195,7 +195,7 @@ static void bind(nb::module_& m) {
           "translations: bounds, words and features.")
       .def(
           "complete", [](const SearchGraph& g) { return described(g, g.complete); },
-          "The best translation that ends with every node of the last stack, in the same form.");
+          "The best translation through each node of the last stack, in the same form.");
 
   nb::class_<PhraseSearch>(m, "PhraseSearch")
       .def(
@@ -210,9 +210,8 @@ static void bind(nb::module_& m) {
                 PhraseSearch(std::move(table), std::move(model), std::move(in_model), {beam, options, reach, sparse});
           },
           "table"_a, "model"_a, "words"_a, "beam"_a, "options"_a, "reach"_a, "sparse"_a,
-          "words: the target words. beam: nodes of a stack; options: translations of a source phrase; 0 for all. "
-          "reach: "
-          "source words of two phrases that swap. sparse: whether there are sparse features.")
+          "words: the target words. beam: nodes per stack; options: translations per source phrase; 0 for all. reach: "
+          "maximum number of source words in two phrases that swap. sparse: whether to use sparse features.")
       .def(
           "search",
           [](const PhraseSearch& s, const In<int32_t>& source, const In<double>& weights, PhraseFeatures& features,
@@ -224,8 +223,8 @@ static void bind(nb::module_& m) {
                             static_cast<int64_t>(weights.size()), features, grow);
           },
           "source"_a, "weights"_a, "features"_a, "grow"_a,
-          "Searches the translations of a sentence, whose words are numbers, -1 if they are unknown. grow: whether "
-          "features that occur are added; no other thread may use them then.");
+          "Searches the translations of a sentence of word numbers, -1 if unknown. grow: whether new features are "
+          "added; then no other thread may use them.");
 }
 
 static const Registration registration(bind);

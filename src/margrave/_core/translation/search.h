@@ -1,13 +1,13 @@
-// The derivations of a parsed sentence, scored by a model whose scores depend on neighboring words: cube pruning
+// Derivations of a parsed sentence, scored by a model whose scores depend on neighboring words: cube pruning
 // (Chiang 2007; Huang and Chiang 2007).
 //
 // A Model scores what rules add to the strings of their gaps. It has
 //
-//   struct State                                       what later rules need to know of a string
+//   struct State                                       what later rules need to know about a string
 //   bool combine(target, tails, State&, double&) const the state of a rule's string and what the model adds to the
 //                                                      scores of its tails; false: no such string
 //   bool possible(target) const                        whether a rule with this target can be used at all
-//   double weight() const                              of what it adds
+//   double weight() const                              the factor of what it adds
 //   std::vector<int32_t> key(State) const              equal for strings that all later rules treat alike
 #pragma once
 
@@ -27,7 +27,7 @@
 
 namespace margrave {
 
-// Nothing but the rules.
+// No model: only the rules.
 struct RulesAlone {
   struct State {};
   bool combine(const std::vector<Symbol>&, const std::vector<const State*>&, State&, double&) const { return true; }
@@ -36,21 +36,21 @@ struct RulesAlone {
   std::vector<int32_t> key(const State&) const { return {}; }
 };
 
-// A language model. The first words of a string are scored without what comes before them, as long as that is unknown.
+// A language model. The first words of a string are scored without context until it is known.
 class NgramScorer {
  public:
   struct Word {
     int32_t word;
-    LanguageModel::State after;  // the state behind it, and
+    LanguageModel::State after;  // the state after it, and
     double score;                // its score, if nothing comes before the string
   };
   struct State {
-    std::vector<Word> first;         // the words whose scores can still change: at most the order - 1 first ones
-    bool begins = false;             // whether the string begins with <s>, so that there are no such words
-    LanguageModel::State right = 0;  // behind the last word
+    std::vector<Word> first;         // the words whose scores can still change: at most the first order - 1
+    bool begins = false;             // whether the string begins with <s>: then there are no such words
+    LanguageModel::State right = 0;  // after the last word
   };
 
-  // words: by number of a word of a target, its number in the model.
+  // words: by target word, its number in the model.
   NgramScorer(const LanguageModel& model, const std::vector<int32_t>& words, double weight)
       : model_(model), words_(words), weight_(weight), most_(static_cast<size_t>(model.order()) - 1) {}
 
@@ -86,7 +86,7 @@ class NgramScorer {
         score += append(word.word, state) - word.score;
         same = state.right == word.after;
       }
-      // With fewer words than these, the state behind the last one depends on what comes before.
+      // With fewer words, the state after the last one depends on what comes before.
       if (same || inner.first.size() == most_) state.right = inner.right;
     }
     return true;
@@ -116,14 +116,14 @@ class NgramScorer {
   size_t most_;
 };
 
-// Only derivations of one given target: every string must be a piece of it.
+// Only derivations of a given target: every string must be a substring of it.
 class ForcedTarget {
  public:
   struct State {
     std::vector<int32_t> words;
   };
 
-  // target: with the words that begin and end a sentence, if rules have them.
+  // target: including the words that begin and end a sentence, if rules have them.
   explicit ForcedTarget(const std::vector<int32_t>& target) {
     for (size_t i = 0; i <= target.size(); ++i)
       for (size_t j = i; j <= target.size(); ++j)
@@ -143,7 +143,7 @@ class ForcedTarget {
     }
     return pieces_.contains(state.words);
   }
-  // All words between two gaps must stand side by side in the target.
+  // The words between two gaps must be contiguous in the target.
   bool possible(const std::vector<Symbol>& target) const {
     std::vector<int32_t> run;
     for (const Symbol symbol : target) {
@@ -163,12 +163,12 @@ class ForcedTarget {
   std::set<std::vector<int32_t>> pieces_;
 };
 
-// A forest whose nodes have states of a model. Tails come before their heads; the last node is the whole.
+// A forest whose nodes have states of a model. Tails come before their heads; the last node is the root.
 struct DerivationGraph {
   struct Edge {
     int32_t origin;  // the edge of the parse
     double score;    // of the rule and of what the model adds
-    double added;    // by the model, before its weight
+    double added;    // by the model, without its weight
     int32_t tail_begin;
     int32_t tail_count;
   };
@@ -191,8 +191,8 @@ struct RuleUse {
   int32_t tail_count;
 };
 
-// The search over a forest with `nodes` nodes, whose last one is the whole; edges(v) are the numbers of the edges of a
-// node and edge(e) is one of them. At most `beam` combinations are taken up per node; 0 stands for all of them.
+// The search over a forest with `nodes` nodes, the last of which is the root. edges(v) are the edge numbers of a node,
+// and edge_of(e) is the edge. At most `beam` combinations are expanded per node; 0: all.
 template <class Model, class Edges, class EdgeOf>
 DerivationGraph search(const Model& model, int32_t nodes, const Edges& edges, const EdgeOf& edge_of, int64_t beam) {
   using State = typename Model::State;
@@ -267,7 +267,7 @@ DerivationGraph search(const Model& model, int32_t nodes, const Edges& edges, co
     std::stable_sort(found[v].begin(), found[v].end(),
                      [&](int32_t a, int32_t b) { return graph.nodes[a].best > graph.nodes[b].best; });
   }
-  // The nodes of the whole have one node above them.
+  // Adds one root above all nodes of the whole sentence.
   DerivationGraph::Node root;
   for (const int32_t u : found.back()) {
     if (graph.nodes[u].best > root.best) {

@@ -41,7 +41,7 @@ static void bind(nb::module_& m) {
   nb::class_<SynchronousGrammar>(m, "SynchronousGrammar")
       .def(nb::init<>())
       .def("__len__", &SynchronousGrammar::size, "The number of rules.")
-      .def_prop_ro("line", &SynchronousGrammar::line, "The number of the line that was read last.")
+      .def_prop_ro("line", &SynchronousGrammar::line, "The number of the last line read.")
       .def_prop_ro("labels", [](const SynchronousGrammar& grammar) { return names(grammar.labels()); })
       .def_prop_ro("features", [](const SynchronousGrammar& grammar) { return names(grammar.features()); })
       .def("begin", &SynchronousGrammar::begin, "prefix"_a, "sign"_a, "limit"_a, "Begins the next file.")
@@ -59,7 +59,7 @@ static void bind(nb::module_& m) {
           [](SynchronousDecoder* self, const SynchronousGrammar& grammar, const std::shared_ptr<LanguageModel>& model,
              std::string goal, std::string label, bool pass_all, double word_value, std::string model_name,
              std::string word_name, std::string unknown_name) {
-            // A copy, since whoever has the grammar may read more rules into it.
+            // A copy, because more rules may be read into the original.
             new (self) SynchronousDecoder(std::make_shared<const SynchronousGrammar>(grammar), model,
                                           {std::move(goal), std::move(label), pass_all, word_value,
                                            std::move(model_name), std::move(word_name), std::move(unknown_name)});
@@ -76,8 +76,8 @@ static void bind(nb::module_& m) {
             return tuples(decoder.decode(source, weights.data(), k, beam, distinct));
           },
           "source"_a, "weights"_a, "k"_a, "beam"_a, "distinct"_a,
-          "The k best translations, best first: score, text and features. beam: at most so many combinations per node; "
-          "0 for all of them.")
+          "The k best translations, best first: score, text and features. beam: maximum number of combinations per "
+          "node; 0 for all.")
       .def(
           "forced",
           [](const SynchronousDecoder& decoder, const std::vector<std::string_view>& source,
@@ -101,9 +101,9 @@ static void bind(nb::module_& m) {
             return edges;
           },
           "source"_a, "weights"_a, "beam"_a,
-          "The derivations that the search found: the head of each edge, its tails, its target and its features. A "
-          "target has the numbers of tails, or -1 and a word.")
-      .def("unknown", &SynchronousDecoder::unknown, "source"_a, "The places of words that no rule has.");
+          "The derivations found by the search: the head of each edge, its tails, its target and its features. A "
+          "target has the indices of tails, or -1 and a word.")
+      .def("unknown", &SynchronousDecoder::unknown, "source"_a, "The positions of words that occur in no rule.");
 }
 
 static const Registration registration(bind);

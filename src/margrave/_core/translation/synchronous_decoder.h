@@ -25,11 +25,11 @@ class SynchronousDecoder {
 
   struct Settings {
     std::string goal;   // the label of whole sentences
-    std::string label;  // of words that pass through
-    bool pass_all;      // whether all words may pass through, or only those that no rule translates alone
-    double word_value;  // of the feature that counts words
-    std::string model_name, word_name, unknown_name;  // of the features that are not in rules; words and unknown words
-                                                      // are not counted if their name is empty
+    std::string label;  // of copied words
+    bool pass_all;      // whether all words may be copied, or only those that no rule translates alone
+    double word_value;  // value of the feature that counts words
+    std::string model_name, word_name, unknown_name;  // names of the features that are not in rules; empty: words or
+                                                      // unknown words are not counted
   };
 
   struct Translation {
@@ -41,7 +41,7 @@ class SynchronousDecoder {
   struct ForestEdge {
     int32_t head;
     std::vector<int32_t> tails;
-    std::vector<std::pair<int32_t, std::string>> target;  // the number of a tail; or -1 and a word
+    std::vector<std::pair<int32_t, std::string>> target;  // the index of a tail; or -1 and a word
     Features features;
   };
 
@@ -68,7 +68,7 @@ class SynchronousDecoder {
 
   const Vocabulary& features() const { return features_; }
 
-  // The k best translations, best first; if `distinct`, no two have the same words.
+  // The k best translations, best first; with `distinct`, no two have the same words.
   std::vector<Translation> decode(const std::vector<std::string_view>& source, const double* weights, int64_t k,
                                   int64_t beam, bool distinct) const {
     const Sentence sentence = parse(source, weights);
@@ -76,7 +76,7 @@ class SynchronousDecoder {
     return ranked(sentence, explore(sentence, weights, beam), k, distinct);
   }
 
-  // The k best derivations of one translation. A language model adds the same to all of them.
+  // The k best derivations of one translation. A language model adds the same score to all of them.
   std::vector<Translation> forced(const std::vector<std::string_view>& source,
                                   const std::vector<std::string_view>& target, const double* weights, int64_t k) const {
     const Sentence sentence = parse(source, weights);
@@ -99,7 +99,7 @@ class SynchronousDecoder {
     return found;
   }
 
-  // The derivations that the search has found, as edges in the order of their heads; the last node is the whole.
+  // The derivations found by the search, as edges sorted by head; the last node is the root.
   std::vector<ForestEdge> forest(const std::vector<std::string_view>& source, const double* weights,
                                  int64_t beam) const {
     const Sentence sentence = parse(source, weights);
@@ -123,7 +123,7 @@ class SynchronousDecoder {
     return found;
   }
 
-  // The places of the words that no rule has.
+  // The positions of the words that occur in no rule.
   std::vector<int64_t> unknown(const std::vector<std::string_view>& source) const {
     std::vector<int64_t> places;
     for (size_t i = 0; i < source.size(); ++i)
@@ -134,9 +134,9 @@ class SynchronousDecoder {
  private:
   struct Sentence {
     SourceForest parse;
-    std::vector<std::vector<Symbol>> passing;  // by word of the source: what it becomes if it passes through
-    std::vector<std::string> passed;           // words of the source that are not words of targets
-    std::vector<int32_t> model_words;          // by word of targets, then of `passed`
+    std::vector<std::vector<Symbol>> passing;  // by source word: its target if it is copied
+    std::vector<std::string> passed;           // source words that are not target words
+    std::vector<int32_t> model_words;          // by target word, then by word of `passed`
     std::vector<double> scores;                // by edge of the parse
   };
 
@@ -147,7 +147,7 @@ class SynchronousDecoder {
     return names.add(name, hash_bytes(name.data(), name.size()));
   }
 
-  // Labels such that a rule that replaces one by another comes after the latter has all its derivations.
+  // Orders the labels such that unary rules apply only after all derivations of the label on their right-hand side.
   void order_labels() {
     const auto n = static_cast<size_t>(grammar_->labels().size());
     std::vector<std::vector<int32_t>> above(n);
@@ -167,7 +167,7 @@ class SynchronousDecoder {
       if (below[label] > 0)
         throw InputError("rules that replace one label by another lead from [" +
                          std::string(grammar_->labels().name(static_cast<int64_t>(label))) +
-                         "] back to itself, so that there would be no end of derivations.");
+                         "] back to itself, which would allow infinitely many derivations.");
   }
 
   Sentence parse(const std::vector<std::string_view>& source, const double* weights) const {
@@ -201,7 +201,7 @@ class SynchronousDecoder {
     sentence.parse = SynchronousChart::parse(*grammar_, tree_, unary_order_, words, passes, label_, goal_);
     if (sentence.parse.goal < 0) return sentence;
     if (!marked_) {
-      // The sentence begins and ends around the goal.
+      // Wraps the goal in the beginning and the end of the sentence.
       SourceForest& parsed = sentence.parse;
       parsed.nodes.push_back(
           {goal_, 0, static_cast<int32_t>(words.size()), {static_cast<int32_t>(parsed.edges.size())}});
@@ -217,7 +217,7 @@ class SynchronousDecoder {
     return sentence;
   }
 
-  // The number of a word of the translation, or -1.
+  // The number of a target word, or -1.
   int32_t number_of(const Sentence& sentence, std::string_view word) const {
     const int32_t number = find(names_, word);
     if (number >= 0) return number;
@@ -274,13 +274,13 @@ class SynchronousDecoder {
         beam);
   }
 
-  // Without a model, all derivations are there.
+  // Without a model, all derivations are kept.
   DerivationGraph explore(const Sentence& sentence, const double* weights, int64_t beam) const {
     if (!model_) return run(RulesAlone(), sentence, 0);
     return run(NgramScorer(*model_, sentence.model_words, weights[model_feature_]), sentence, beam);
   }
 
-  // The graph as LazyKbest wants it.
+  // The graph for LazyKbest.
   struct Derivations {
     const SynchronousDecoder& decoder;
     const Sentence& sentence;
@@ -333,13 +333,13 @@ class SynchronousDecoder {
     return found;
   }
 
-  // What the edges of a derivation spell, which come from the top down, and the last tail of an edge first.
+  // The text of a derivation. Its edges are listed top down, the last tail of an edge first.
   template <class Graph>
   std::string spelled(const Graph& derivations, const std::vector<int64_t>& edges) const {
-    std::vector<std::string> open;  // what the edges that were read last spell, the last one on top
+    std::vector<std::string> open;  // texts of the latest edges, a stack
     for (size_t k = edges.size(); k-- > 0;) {
       const DerivationGraph::Edge& edge = derivations.graph.edges[edges[k]];
-      // The first tail is read last, since the edges are taken in reverse.
+      // The first tail is read last, since the edges are read in reverse.
       const size_t first = open.size() - static_cast<size_t>(edge.tail_count);
       std::string text;
       for (const Symbol symbol : target_of(derivations.sentence, edge.origin)) {
@@ -368,7 +368,7 @@ class SynchronousDecoder {
   RuleTree tree_;
   std::vector<int32_t> unary_order_;
   Vocabulary features_;
-  Vocabulary names_;  // words of targets, with those that begin and end sentences
+  Vocabulary names_;  // target words, and those that begin and end sentences
   std::vector<int32_t> model_words_;
   std::vector<Symbol> whole_;
   int32_t goal_ = -1;

@@ -1,9 +1,9 @@
-// Synchronous context-free grammars, and the files that hold them: one rule per line,
+// Synchronous context-free grammars and their files: one rule per line,
 //
 //   [X] ||| source ||| target ||| features
 //
 // Gaps are [X,1] and [X,2] on both sides (Joshua), or [X,1] in the source and [1] in the target (cdec). Features are
-// numbers, or name=number. Whatever follows, such as a word alignment, is not used.
+// numbers, or name=number. Further fields, such as a word alignment, are ignored.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@
 
 namespace margrave {
 
-// Symbols are the numbers of words, or gap(k): in a source the label k of a gap, in a target its place in the source.
+// Symbols are word numbers, or gap(k): in a source, k is the label of the gap; in a target, its position in the source.
 using Symbol = int32_t;
 inline Symbol gap(int32_t k) { return -1 - k; }
 inline bool is_gap(Symbol symbol) { return symbol < 0; }
@@ -33,7 +33,7 @@ struct SynchronousRule {
   std::vector<Symbol> source;
   std::vector<Symbol> target;
   std::vector<std::pair<int32_t, double>> features;  // number and value
-  int32_t limit;                                     // on the number of words that it covers
+  int32_t limit;                                     // maximum number of words that it covers
 };
 
 class SynchronousGrammar {
@@ -47,10 +47,10 @@ class SynchronousGrammar {
   const Vocabulary& source_words() const { return source_words_; }
   const Vocabulary& target_words() const { return target_words_; }
   const Vocabulary& features() const { return features_; }
-  int64_t line() const { return line_; }  // that was read last
+  int64_t line() const { return line_; }  // last line read
 
-  // The next file: how numbers without a name are called (prefix and place), what all values are multiplied with, and
-  // how many words a rule may cover.
+  // Begins the next file. prefix: name of unnamed features, followed by their position. sign: factor of all values.
+  // limit: maximum number of words that a rule covers.
   void begin(std::string prefix, double sign, int32_t limit) {
     if (!std::isfinite(sign) || limit < 1) throw InputError("a sign must be finite, and a limit at least 1.");
     prefix_ = std::move(prefix);
@@ -59,7 +59,7 @@ class SynchronousGrammar {
     line_ = 0;
   }
 
-  // The next lines.
+  // Reads the next lines.
   void feed(std::string_view text) {
     Lines lines(text);
     std::string_view line;
@@ -108,7 +108,7 @@ class SynchronousGrammar {
     read_sides(tokens(fields[1]), tokens(fields[2]), rule);
     if (fields.size() > 3) read_features(tokens(fields[3]), rule);
     rules_.push_back(std::move(rule));
-    if (size() >= std::numeric_limits<int32_t>::max()) throw InputError("more than two thousand million rules.");
+    if (size() >= std::numeric_limits<int32_t>::max()) throw InputError("more than two billion rules.");
   }
 
   static bool bracketed(std::string_view token) {
@@ -121,7 +121,7 @@ class SynchronousGrammar {
     return error == std::errc() && end == text.data() + text.size();
   }
 
-  // [X,1], [X] or [1]; in a source without numbers, gaps are numbered as they come.
+  // [X,1], [X] or [1]; unnumbered gaps of a source are numbered in order.
   static Gap parse_gap(std::string_view token, bool source, size_t before) {
     const std::string_view text = inside(token);
     const size_t comma = text.rfind(',');
@@ -167,7 +167,7 @@ class SynchronousGrammar {
         if (gaps[a].number == gaps[b].number) unbalanced(source, target);
     if (std::find(used.begin(), used.end(), 0) != used.end()) unbalanced(source, target);
     if (rule.source.size() == 1 && is_gap(rule.source[0]) && gap_number(rule.source[0]) == rule.label)
-      throw InputError("the rule replaces a label by itself, so that there would be no end of derivations.");
+      throw InputError("the rule replaces a label by itself, which would allow infinitely many derivations.");
   }
 
   [[noreturn]] static void unbalanced(const std::vector<std::string_view>& source,
