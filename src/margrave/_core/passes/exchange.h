@@ -119,6 +119,7 @@ class Exchange {
    public:
     void begin(Exchange& exchange) {
       exchange_ = &exchange;
+      const std::lock_guard lock(exchange.mutex_);  // threads that began before may exchange already
       own_.assign(exchange.w_, exchange.w_ + exchange.sharing_.dim());
       known_ = own_;
     }

@@ -19,7 +19,7 @@ Metric metric_of(const nb::object& metric) {
   return [function](int64_t i, const Output& good, const Output& wrong) {
     const nb::gil_scoped_acquire gil;
     const nb::object result = function(i, to_numpy(Output(good)), to_numpy(Output(wrong)));
-    double value;
+    double value = 0;
     if (!nb::try_cast(result, value) || value != value)
       throw InputError("example " + std::to_string(i) + ": the metric must be a number, and not NaN.");
     return value;
