@@ -32,13 +32,13 @@
 
 namespace margrave::cky {
 
-// Joining two pieces of a sentence without a derivation costs so much that as few as possible are joined.
+// Joining two fragments of a sentence without a derivation. The large penalty keeps the number of fragments minimal.
 inline constexpr double kPieceScore = -1000;
 
 // The best derivation: maxima of sums.
 struct Max : semiring::Max {
   static constexpr bool kScaled = false;
-  static constexpr bool kDense = true;  // whether slots with many rules for each pair have loops of their own
+  static constexpr bool kDense = true;  // whether slots with many rules per pair have specialized loops
   static Value weight(double theta) { return theta; }
   static bool alive(Value v) { return v > -kInfinity; }
   static Value dot(const Value* a, const Value* b, int n) {
@@ -56,7 +56,8 @@ struct Sum : semiring::Sum {
   static constexpr bool kScaled = true;
   static constexpr bool kDense = true;
   static constexpr double kSmallest = 1e-90, kSplit = 1e-40;  // of stored values, and of the factors of splits
-  static constexpr double kScore = 90, kAnchorScore = 20;     // of parts, in size: weights are above 1e-40, or 1e-9
+  static constexpr double kScore = 90, kAnchorScore = 20;     // absolute scores of parts: weights are above 1e-40, or
+                                                              // 1e-9
   static Value weight(double theta) { return std::exp(theta); }
   static bool alive(Value v) { return v > 0; }
   static double number(Value v) { return v; }
@@ -91,8 +92,8 @@ class Chart {
  public:
   using Value = typename A::Value;
 
-  // terminals: of each word. left: by cell, whether pruning has left it, or null; words are always left. pieces:
-  // whether a sentence may consist of several trees.
+  // terminals: by word. left: by cell, whether pruning keeps it, or null; single words are always kept. pieces: whether
+  // a sentence may consist of several trees.
   void begin(const Grammar& grammar, const DerivationParts& parts, const int32_t* terminals, const double* theta,
              const char* left, bool pieces) {
     grammar_ = &grammar;
@@ -133,7 +134,7 @@ class Chart {
   }
   double log_total() const { return A::log(total()) + exponents_[parts_->cell(0, n_)] * kLog2; }
 
-  // Adds the marginals of all parts to mu; the chart has a derivation.
+  // Adds the marginals of all parts to mu. The chart must have a derivation.
   void outside(double* mu) {
     const Grammar& g = *grammar_;
     const size_t places = static_cast<size_t>(n_) + 1;
@@ -159,7 +160,7 @@ class Chart {
             A::kScaled && !by_rule_ ? rule_marginals_[k] * A::number(by_pair_[k]) : rule_marginals_[k];
   }
 
-  // ---- single nodes and edges, for searches from the top down
+  // ---- single nodes and edges, for top-down searches
 
   Value top(int32_t symbol, int s, int e) const {
     const Grammar& g = *grammar_;
@@ -171,7 +172,7 @@ class Chart {
     const int32_t slot = grammar_->bottom_slot(symbol);
     return slot < 0 ? A::zero() : bottoms_[bottom_at(parts_->cell(s, e), slot)];
   }
-  // The weight of a label; of a cell with scaled numbers, both ends have the same exponent.
+  // The weight of a label. With scaled numbers, both ends have the exponent of the cell.
   Value label_weight(int32_t label, int64_t cell) const {
     Value w = labels_[label];
     if (!parts_->tied())
@@ -214,14 +215,14 @@ class Chart {
 
  private:
   static constexpr double kLog2 = 0.693147180559945309417;
-  static constexpr int kTogether = 8;  // cells of one width that are handled together
+  static constexpr int kTogether = 8;  // cells of one width processed together
   struct Reach {
     int first, last;
     bool empty() const { return first > last; }
   };
   struct Cell {
     int s, e;
-    size_t place;  // among those that are handled together
+    size_t place;  // among those processed together
     Reach reach{1, 0};
   };
 
@@ -242,13 +243,13 @@ class Chart {
     return static_cast<size_t>(cell) * static_cast<size_t>(grammar_->bottom_slots()) + static_cast<size_t>(slot);
   }
 
-  // Whether scores are so large or small that scaled numbers might underflow.
+  // Whether a score is small enough in size that scaled numbers cannot underflow.
   static bool in_range(double score, double limit) {
     if constexpr (A::kScaled) return score == -kInfinity || std::fabs(score) <= limit;
     return true;
   }
 
-  // The weights of n scores; whether all of them are in range.
+  // Computes the weights of n scores. Returns whether all of them are in range.
   static bool exponentials(const double* theta, int64_t n, std::vector<Value>& weights, bool anchors = false) {
     weights.resize(n);
     if constexpr (A::kScaled) {
@@ -320,7 +321,7 @@ class Chart {
     return right;
   }
 
-  // What a rule contributes besides its children: a factor for the cell, and one for the split.
+  // The weight of a rule without its children: a factor for the cell, and one for the split.
   Value fixed(int32_t rule, int s, int e) const {
     Value w = rules_[rule];
     if (!anchors_[0].empty())
@@ -358,8 +359,8 @@ class Chart {
     return {std::max(cell.reach.first, other.first), std::min(cell.reach.last, other.last)};
   }
 
-  // Both kinds of visits to the pairs of cells: visit(cell, pair, first m, last m) with row(cell) as top(B, s, m) times
-  // the factor of the split, or visit_dense(slot) for all cells and pairs of a slot that has many rules for each pair.
+  // Visits the pairs of cells, in two ways: visit(cell, pair, first m, last m), with row(cell) as top(B, s, m) times
+  // the factor of the split; or visit_dense(slot) for all cells and pairs of a slot with many rules per pair.
   template <class Begin, class Visit, class VisitDense, class End>
   void each_pair(const Begin& begin, const Visit& visit, const VisitDense& visit_dense, const End& end) {
     const Grammar& g = *grammar_;
@@ -390,7 +391,7 @@ class Chart {
     }
   }
 
-  // The cells from (first, first + width) up to, but without, (last, last + width).
+  // The cells from (first, first + width) up to, but not including, (last, last + width).
   bool fill(int first, int last, int width) {
     cells_.clear();
     for (int s = first; s < last; ++s) {
@@ -478,7 +479,7 @@ class Chart {
     }
   }
 
-  // What is above the bottoms of a cell.
+  // Computes the tops of a cell from its bottoms.
   bool fill_tops(int s, int e) {
     const Grammar& g = *grammar_;
     const int64_t cell = parts_->cell(s, e);
@@ -517,7 +518,7 @@ class Chart {
     return true;
   }
 
-  // The factors of the splits of a cell; with scaled numbers, also the exponent that the cell has for now.
+  // The factors of the splits of a cell. With scaled numbers, also its preliminary exponent.
   bool factors(const Cell& of) {
     const auto [s, e, place, reach] = of;
     const int64_t cell = parts_->cell(s, e);
@@ -543,7 +544,8 @@ class Chart {
     return !splits_.empty() && !A::alive(splits_[parts_->triple(s, m, e)]);
   }
 
-  // Moves the size of the values of a cell (tops, if `bottoms` are given, which then follow) to its exponent.
+  // Moves the scale of the values of a cell into its exponent. If `bottoms` are given, the values are tops, and the
+  // bottoms are scaled along.
   bool scale(Value* values, int64_t cell, Value* bottoms) {
     if constexpr (A::kScaled) {
       const int32_t slots = grammar_->bottom_slots(), n = bottoms ? grammar_->symbols() : slots;
@@ -588,7 +590,7 @@ class Chart {
     if (!cells_.empty()) spread_bottoms(mu);
   }
 
-  // The adjoints of the bottoms of a cell; whether there are any.
+  // The adjoints of the bottoms of a cell. Returns whether there are any.
   bool spread_tops(const Cell& of, double* mu) {
     const Grammar& g = *grammar_;
     const auto [s, e, place, reach] = of;
@@ -701,7 +703,7 @@ class Chart {
     return sum;
   }
 
-  // Adds the marginals of the rules of a pair, with scaled numbers without the weights of the rules.
+  // Adds the marginals of the rules of a pair; with scaled numbers, without the weights of the rules.
   void add_marginals(const Grammar::Pair& pair, Value sum, const Value* adjoints) {
     const int32_t* const slots = grammar_->lhs_by_pair().data();
     for (int32_t k = pair.begin; k < pair.end; ++k) {
@@ -769,20 +771,20 @@ class Chart {
   int n_ = 0;
   std::vector<Value> rules_, by_pair_, tuples_, labels_, spans_, splits_, anchors_[3];
   std::vector<Value> left_, right_, bottoms_, tops_, row_, splits_row_;
-  std::vector<Value> bottom_rows_;  // the bottoms of the cells that are handled together
+  std::vector<Value> bottom_rows_;  // the bottoms of the cells processed together
   std::vector<Reach> left_range_, right_range_;
   std::vector<int32_t> exponents_;
   std::vector<char> filled_;  // by cell: whether anything is alive in it
   std::vector<Value> left_adjoint_, right_adjoint_, bottom_adjoint_, top_adjoint_, gradient_row_;
   std::vector<double> rule_marginals_;  // in the order of by_pair
   std::vector<Cell> cells_;
-  // For dense slots: the tops that end at e, by where they begin, with all symbols side by side, and their adjoints.
+  // For dense slots: the tops that end at e, by begin, with all symbols contiguous, and their adjoints.
   std::vector<Value> right_by_place_, right_adjoint_by_place_;
   std::vector<Value> sums_, pair_gradients_;  // by cell and pair of a slot
 };
 
-// A derivation from the top down. choose.root() gives the number of a root, choose.label(symbol, s, e) a label below a
-// symbol, and choose.rule(symbol, s, e) a binary rule and a split, or a lexical rule with split -1.
+// A derivation from the top down. choose.root() returns the number of a root, choose.label(symbol, s, e) a label below
+// a symbol, and choose.rule(symbol, s, e) a binary rule and a split, or a lexical rule with split -1.
 template <class Chooser>
 void derive(const Grammar& grammar, const DerivationParts& parts, Chooser& choose, Output& y) {
   struct Open {
@@ -817,7 +819,7 @@ struct RuleAt {
   int split;
 };
 
-// The choices of the best derivation: those that have its value.
+// The choices of the best derivation: those that attain its value.
 class Best {
  public:
   explicit Best(const Chart<Max>& chart) : chart_(chart) {}

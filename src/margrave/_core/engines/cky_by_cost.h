@@ -13,12 +13,12 @@
 
 namespace margrave::cky {
 
-// The best derivation for each total cost (003, section 3.2). Tables list the costs that a node can have, with the best
-// score; a rule combines those of its children, by sums of costs. Only nodes that belong to some derivation have them.
-// Derivations with scores below `least` are not asked for. The score of a node's table entry and the best score outside
-// of the node bound those of all derivations with the entry, so that entries below `least` are left out. If costs count
-// right and wrong items, an entry is left out if another of the same node is better in all three: so is the derivation
-// that has the other one in its place.
+// The best derivation for each total cost (003, section 3.2). Tables list the possible costs of a node, with the best
+// score. A rule combines the tables of its children by sums of costs. Only nodes of some derivation have tables.
+// Derivations with scores below `least` are not needed. An entry's score plus the best score outside of its node bounds
+// all derivations with the entry, so entries below `least` are left out. If costs count correct and wrong items, an
+// entry is left out if another one of the same node is at least as good in all three. Substituting it in a derivation
+// gives one that is at least as good.
 class BestByCost {
  public:
   BestByCost(const Chart<Max>& chart, const std::vector<int64_t>& costs, const Needless& needless)
@@ -79,13 +79,13 @@ class BestByCost {
     return sum;
   }
 
-  // A node with these scores outside and inside of it is needed, unless they are too low.
+  // Marks a node with these scores outside and inside of it as needed, unless they are too low.
   void need(size_t node, double outside, double inside) {
     if (inside > -kInfinity && outside + inside >= least_) outside_[node] = std::max(outside_[node], outside);
   }
   bool needed(size_t node) const { return outside_[node] > -kInfinity; }
 
-  // Which nodes the derivations have, and the best score outside of each, from the top down.
+  // Marks the nodes of derivations, with the best score outside of each, from the top down.
   void mark(int s, int e) {
     const Grammar& g = chart_.grammar();
     const int64_t cell = chart_.parts().cell(s, e);
@@ -111,7 +111,7 @@ class BestByCost {
     }
   }
 
-  // A window of costs in which the best value of each is kept; offers widen it.
+  // A window of costs that keeps the best value of each; offers widen it.
   void open_window() {
     low_ = 0;
     window_.clear();
@@ -143,9 +143,10 @@ class BestByCost {
       if (window_[k] > -kInfinity && window_[k] >= least) table.push_back({low_ + static_cast<int64_t>(k), window_[k]});
   }
 
-  // Leaves out a value of the window if another is as large, with no more right items and no fewer wrong ones.
+  // Drops a value of the window if another one is as large, with no more correct items and no fewer wrong ones.
   void drop_worse() {
-    best_.assign(static_cast<size_t>(base_), -kInfinity);  // by right items: the largest value with as many wrong ones
+    best_.assign(static_cast<size_t>(base_), -kInfinity);  // by correct items: the largest value with as many wrong
+                                                           // ones
     int64_t cost = low_ + static_cast<int64_t>(window_.size()) - 1;
     while (cost >= low_) {  // the most wrong items first
       const int64_t row = cost / base_ * base_, first = std::max(row, low_);
@@ -284,7 +285,7 @@ class BestByCost {
   int64_t base_;
   std::vector<double> best_;
   std::vector<Table> tops_, bottoms_;
-  std::vector<double> outside_;  // the best score outside of each top and bottom; -inf where it is not needed
+  std::vector<double> outside_;  // the best score outside of each top and bottom; -inf if not needed
   std::vector<double> window_;
   int64_t low_ = 0;
 };

@@ -10,7 +10,7 @@
 
 namespace margrave::cky {
 
-// A filled chart as the hypergraph that LazyKbest wants. Nodes are tops and bottoms of cells, and the sentence.
+// A filled chart as a hypergraph for LazyKbest. Nodes are tops and bottoms of cells, and the sentence.
 class Ranked {
  public:
   explicit Ranked(const Chart<Max>& chart)

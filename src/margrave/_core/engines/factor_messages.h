@@ -1,6 +1,6 @@
 // Belief propagation on factor graphs (engines/factor_graphs.h): sum-product, max-product, and tree-reweighted.
 //
-// The message m of a factor f to a variable v, and what v tells f, are logs over the labels of v:
+// The messages m_fv of a factor f to a variable v, and n_vf of v to f, are logs over the labels of v:
 //
 //   B_v = u_v + sum_f rho_f m_fv         beliefs; u_v: the scores of the factors of v alone
 //   n_vf = B_v - m_fv
@@ -8,17 +8,19 @@
 //
 // with rho = 1, and max in place of log sum for max-product. Messages have the maximum 0. At any messages
 //
-//   log Z ~ sum_f log Z_f(n) + sum_v (1 - d_v) log sum_l exp B_v(l)             (Bethe; d_v: the factors of v)
+//   log Z ~ sum_f log Z_f(n) + sum_v (1 - d_v) log sum_l exp B_v(l)             (Bethe; d_v: the number of factors of
+//   v)
 //
-// where Z_f is the sum of exp(theta_f + sum_v n_vf); it is exact on trees, and stationary at fixed points, where its
-// derivative by the scores are the pseudo-marginals.
+// where Z_f is the sum of exp(theta_f + sum_v n_vf). It is exact on trees. It is stationary at fixed points, where its
+// derivatives by the scores are the pseudo-marginals.
 //
 // Tree-reweighted (Wainwright, Jaakkola and Willsky 2005), for pairwise graphs without hard factors: rho_f is the share
-// of the spanning forests T that contain f. At any messages the scores B_v and theta_f / rho_f - m_fv - m_fw of forests
-// sum to theta on average, so that the mean of their log Z is above log Z, whether messages have converged or not.
+// of the spanning forests T that contain f. At any messages, the scores B_v and theta_f / rho_f - m_fv - m_fw of
+// forests sum to theta on average. So the mean of their log Z is an upper bound on log Z, whether messages have
+// converged or not.
 //
-// A factor of two variables keeps exp(theta - max); a message then takes a product of a matrix with a vector, and it is
-// repeated in logs if a sum is so small that underflow may have falsified it.
+// A factor of two variables stores exp(theta - max). A message is then the product of a matrix with a vector. It is
+// repeated in logs if a sum is so small that underflow may have changed it.
 #pragma once
 
 #include <algorithm>
@@ -41,7 +43,7 @@ struct PropagationSettings {
   Schedule schedule = Schedule::kSequential;
   int sweeps = 100;         // at most
   double tolerance = 1e-6;  // of the largest change of a message
-  double damping = 0;       // the share of the old message that is left
+  double damping = 0;       // the share of the old message that is kept
 };
 
 struct Propagated {
@@ -52,7 +54,7 @@ struct Propagated {
 
 class FactorMessages {
  public:
-  // theta: of the parts. With `mu`, their pseudo-marginals. from: the `messages` of a run before, or empty.
+  // theta: by part. mu, if not null: their pseudo-marginals. from: the `messages` of an earlier run, or empty.
   template <bool Max>
   Propagated run(const FactorGraphs& graphs, int64_t g, const MessageLayout& layout, const double* theta,
                  const PropagationSettings& settings, double* mu, const double* rho = nullptr,
@@ -74,7 +76,7 @@ class FactorMessages {
     return result;
   }
 
-  // One more sweep, for those who look at what happens between two of them.
+  // One more sweep, for callers that inspect the state between sweeps.
   template <bool Max>
   double sweep(const PropagationSettings& settings) {
     return parallel<Max>(settings);
@@ -89,7 +91,7 @@ class FactorMessages {
     load();
   }
 
-  // The label of the highest belief of each variable.
+  // The label with the highest belief of each variable.
   void decode(int32_t* labeling) const {
     for (size_t v = 0; v + 1 < layout_->label_begin.size(); ++v) {
       const int64_t first = layout_->label_begin[v], last = layout_->label_begin[v + 1];
@@ -104,7 +106,7 @@ class FactorMessages {
   double message(int64_t k) const { return message_[k]; }
   const std::vector<double>& messages() const { return message_; }
 
-  // Bethe's approximation of log Z at the messages as they are.
+  // Bethe's approximation of log Z at the current messages.
   double bethe() {
     double value = 0;
     const int64_t variables = static_cast<int64_t>(layout_->label_begin.size()) - 1;
@@ -159,7 +161,7 @@ class FactorMessages {
     }
   }
 
-  // Begins with messages of a run before, except those that forbade a label, which need not be forbidden now.
+  // Starts from messages of an earlier run, except those that forbade a label: it may be allowed now.
   void resume(const std::vector<double>& from) {
     for (const MessageLayout::Edge& edge : layout_->edges)
       for (int64_t l = 0; l < labels_of(edge); ++l) {
@@ -193,7 +195,7 @@ class FactorMessages {
     return top + std::log(sum);
   }
 
-  // What the variables of a factor tell it.
+  // Collects the messages from the variables of a factor.
   void gather(size_t s) {
     const MessageLayout::Sender& sender = layout_->senders[s];
     for (int64_t e = sender.first_edge; e < sender.first_edge + sender.arity; ++e) {
@@ -208,7 +210,7 @@ class FactorMessages {
     }
   }
 
-  // New messages of a factor from in_ into out_, not normalized; its log Z.
+  // Computes new messages of a factor from in_ into out_, not normalized. Returns its log Z.
   template <bool Max>
   double send(size_t s) {
     const MessageLayout::Sender& sender = layout_->senders[s];
@@ -220,7 +222,7 @@ class FactorMessages {
     return send_table<Max>(s);
   }
 
-  // NaN if a sum has underflowed.
+  // Returns NaN if a sum has underflowed.
   template <bool Max>
   double send_pair(size_t s) {
     const MessageLayout::Sender& sender = layout_->senders[s];
@@ -296,7 +298,7 @@ class FactorMessages {
     }
     double top = -kInfinity, total = 0;
     cavity_.resize(arity);
-    // The score of a cell with what all variables say, and without each of them.
+    // The score of a cell with the messages of all variables, and without each of them.
     const auto weigh = [&](double score) {
       double before = score;
       for (int64_t j = 0; j < arity; ++j) {
@@ -369,7 +371,7 @@ class FactorMessages {
     return value;
   }
 
-  // Allowed tuples are summed up. All others are visited if some are forbidden.
+  // Sums over allowed tuples. If the forbidden ones are listed, all others are visited.
   template <bool Max>
   double send_tuples(const HardFactor& hard, const MessageLayout::Edge* edges) {
     for (int64_t j = 0; j < hard.arity; ++j) std::fill_n(out_.data() + edges[j].begin, labels_of(edges[j]), -kInfinity);
@@ -417,7 +419,7 @@ class FactorMessages {
           out = found[k] > 0 ? value + std::log(found[k]) - scores[k] : -kInfinity;
           continue;
         }
-        std::vector<double> fixed = scores;  // only this label, without what its variable says
+        std::vector<double> fixed = scores;  // only this label, without the message of its variable
         for (int64_t other = 0; other < labels_of(edges[j]); ++other)
           fixed[edges[j].begin - begin + other] = other == l ? 0.0 : -kInfinity;
         std::vector<double> ignored(scores.size());
@@ -426,7 +428,7 @@ class FactorMessages {
     return value;
   }
 
-  // Replaces the messages of a factor by those in out_; the largest change.
+  // Replaces the messages of a factor by those in out_. Returns the largest change.
   double apply(size_t s, double damping, std::vector<double>* changes = nullptr) {
     const MessageLayout::Sender& sender = layout_->senders[s];
     const double weight = share(s);
@@ -452,7 +454,7 @@ class FactorMessages {
         for (int64_t k = layout_->edge_begin[edge.variable];
              k < layout_->edge_begin[static_cast<size_t>(edge.variable) + 1]; ++k) {
           const size_t other = layout_->edges[layout_->edges_of[k]].sender;
-          // What a factor hears includes 1 - weight of what it has said itself.
+          // The messages to a factor include 1 - weight of its own messages.
           const double heard = other != s ? change : weight < 1 ? (1 - weight) * change : 0.0;
           (*changes)[other] = std::max((*changes)[other], heard);
         }
@@ -485,7 +487,7 @@ class FactorMessages {
     return largest;
   }
 
-  // As many factors as there are, always the one whose variables have changed the most since its last turn.
+  // As many updates as there are factors, always of the one whose variables have changed most since its last update.
   template <bool Max>
   double residual(const PropagationSettings& settings, std::vector<double>& priority) {
     const size_t n = layout_->senders.size();
@@ -496,14 +498,14 @@ class FactorMessages {
     for (size_t k = 0; k < n && !queue.empty();) {
       const auto [value, s] = queue.top();
       queue.pop();
-      if (value != priority[s]) continue;  // it has another value by now
+      if (value != priority[s]) continue;  // outdated entry
       if (value <= settings.tolerance) break;
       ++k;
       gather(s);
       send<Max>(s);
       const MessageLayout::Sender& sender = layout_->senders[s];
       const double change = apply(s, settings.damping, &changes);
-      priority[s] = settings.damping > 0 ? settings.damping * change : 0.0;  // what is left of the change
+      priority[s] = settings.damping > 0 ? settings.damping * change : 0.0;  // the rest of the change
       if (priority[s] > settings.tolerance) queue.push({priority[s], s});
       for (int64_t e = sender.first_edge; e < sender.first_edge + sender.arity; ++e) {
         const int32_t v = layout_->edges[e].variable;

@@ -9,15 +9,14 @@
 
 namespace margrave {
 
-// Which factors of a graph send messages, to which variables, and where messages lie: all that does not depend on
-// scores.
+// Which factors of a graph send messages, to which variables, and where messages are stored. Independent of scores.
 struct MessageLayout {
   struct Sender {
     bool hard;
     int64_t number;      // among the soft or the hard factors of the graph
     int64_t first_edge;  // its edges are in the order of its scope
     int64_t arity;
-    int64_t table = -1;  // where its table of exponentials begins; -1: it has none
+    int64_t table = -1;  // where its table of exponentials begins; -1: none
   };
   struct Edge {
     int32_t sender;
@@ -65,7 +64,7 @@ struct MessageLayout {
   std::vector<int64_t> label_begin{0};  // (variables + 1)
   std::vector<Sender> senders;
   std::vector<Edge> edges;
-  std::vector<int64_t> edge_begin;  // (variables + 1), in
+  std::vector<int64_t> edge_begin;  // (variables + 1), in edges_of
   std::vector<int32_t> edges_of;    // the edges of each variable
   int64_t message_size = 0, table_size = 0;
 };

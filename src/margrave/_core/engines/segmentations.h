@@ -32,7 +32,7 @@ class Segmentations {
   bool tied() const { return tied_; }
   int64_t labels() const { return segments_.labels(); }
   int64_t parts(int64_t n) const { return segments_.count(n) + tables(n) * pairs(); }
-  // The pairs of neighboring labels at the boundary s of n tokens, from left to right label by label.
+  // The pairs of neighboring labels at the boundary s of n tokens: (left, right), row by row.
   int64_t table(int64_t n, int64_t s) const { return segments_.count(n) + (tied_ ? 0 : (s - 1) * pairs()); }
 
   template <typename Visit>
@@ -42,7 +42,7 @@ class Segmentations {
         for (int64_t m = 1; m <= segments_.lengths(e, l); ++m) visit(segments_.first(e, l) + m - 1, e - m, e, l);
   }
 
-  // Segments from the last to the first become an output: in order, and with the pairs of neighbors behind them.
+  // Turns segments, from last to first, into an output: sorted, followed by the pairs of neighbors.
   void finish(int64_t n, Output& y) const {
     std::sort(y.begin(), y.end());
     add_pairs(n, y);
@@ -88,7 +88,7 @@ class Segmentations {
     ys.clear();
     const auto [low, high] = cost_range(n, theta, delta, scratch);
     if (low > high) return;  // everything is forbidden
-    // Costs of prefixes lie between the sums of the smallest and of the largest costs, which both begin at 0.
+    // Costs of prefixes are between the sums of the smallest and of the largest costs, which both begin at 0.
     const int64_t floor = std::min<int64_t>(low, 0);
     const int64_t width = std::max<int64_t>(high, 0) - floor + 1;
     if (width > kMostCells / (2 * (n + 1) * L))
@@ -161,7 +161,7 @@ class Segmentations {
     for (ScoredOutput& each : ys) finish(n, each.y);
   }
 
-  // Forwards once, then backwards for every draw.
+  // Forward once, then backward for every draw.
   void sample_many(int64_t n, const double* theta, Random& random, std::vector<Output>& ys, Scratch& scratch) const {
     const int64_t L = labels();
     const Prefixes prefixes = log_forward(n, theta, scratch);
@@ -217,7 +217,7 @@ class Segmentations {
   int64_t pairs() const { return labels() * labels(); }
   int64_t tables(int64_t n) const { return tied_ ? 1 : n - 1; }
 
-  // The best prefixes, and how each is reached: the length of its last segment, and the label before.
+  // The best prefixes, with the length of the last segment and the label before.
   struct Best {
     int64_t labels;
     double* in;      // (n + 1, labels)
@@ -268,8 +268,8 @@ class Segmentations {
     return best;
   }
 
-  // The states as nodes of a graph with edges from prefixes, for LazyKbest: in(e, l) has one edge per length, begin(s,
-  // l) one per label before, and the goal one per last label.
+  // The states as nodes of a graph for LazyKbest: in(e, l) has one edge per length, begin(s, l) one per label before,
+  // and the goal one per last label.
   struct Ranked {
     const Segmentations& of;
     int64_t n;
@@ -322,8 +322,7 @@ class Segmentations {
     }
   };
 
-  // The lowest and the highest cost of an output that is not forbidden, and of its prefixes; low > high if there is
-  // none.
+  // The lowest and the highest cost of an allowed output, and of its prefixes; low > high if there is none.
   std::pair<int64_t, int64_t> cost_range(int64_t n, const double* theta, const double* delta, Scratch& scratch) const {
     const int64_t count = segments_.count(n) + tables(n) * pairs();
     double* costs = scratch.take(count);
@@ -350,7 +349,7 @@ class Segmentations {
     return top + std::log(sum);
   }
 
-  // The log sums of all prefixes: in (n + 1, labels), begin (n, labels).
+  // The log-sums of all prefixes: in (n + 1, labels), begin (n, labels).
   struct Prefixes {
     double* in;
     double* begin;
@@ -383,7 +382,8 @@ class Segmentations {
     const Prefixes prefixes = log_forward(n, theta, scratch);
     const double log_z = log_sum(prefixes.in + n * L, L);
     if (log_z == -kInfinity) return log_z;
-    // after (n + 1, labels): what follows a segment that ends at e; start (n + 1, labels): what follows begin(s, l)
+    // after (n + 1, labels): log-sums of what follows a segment that ends at e; start (n + 1, labels): after begin(s,
+    // l).
     double* after = scratch.take((n + 1) * L);
     double* start = scratch.take((n + 1) * L);
     std::fill(start, start + (n + 1) * L, -kInfinity);
@@ -417,17 +417,17 @@ class Segmentations {
     return log_z;
   }
 
-  // Forward-backward in scaled probability space. Every token is in one segment of an output, so that subtracting c_t
-  // for each token t of a segment changes all outputs alike; c_t is the best score of a segment of this token alone.
-  // in(e, .) is divided by its sum, total(e); begin(s, .) is in the scale of s, so that a segment from s to e is
-  // multiplied by 1 / (total(s + 1) ... total(e - 1)). False when a value leaves the range where this is exact: then
-  // the example is repeated in log space. Backwards, values are bounded by one over those of the forward pass, and
-  // whatever underflows there belongs to a marginal that does, too.
+  // Forward-backward in scaled probability space. Every token is in one segment of an output, so subtracting c_t for
+  // each token t of a segment changes all outputs equally. c_t is the best score of a segment of this token alone.
+  // in(e, .) is divided by its sum, total(e). begin(s, .) has the scale of s, so a segment from s to e is multiplied by
+  // 1 / (total(s + 1) ... total(e - 1)). Returns false if a value leaves the range where this is exact; the example is
+  // then repeated in log space. Backward values are bounded by the inverses of forward ones. If one underflows, so does
+  // its marginal.
   bool scaled(int64_t n, const double* theta, double* mu, double* log_z, Scratch& scratch) const {
     const int64_t L = labels();
     const int64_t count = segments_.count(n);
     const int64_t most = std::min(segments_.most(), n);
-    // Scores less c_t (in the memory of mu), and their exponentials.
+    // Scores minus c_t (in the memory of mu), and their exponentials.
     double* sums = scratch.take(n + 1);  // of c_t over the tokens before
     sums[0] = 0;
     for (int64_t e = 1; e <= n; ++e) {
@@ -453,13 +453,13 @@ class Segmentations {
     }
     if (weights.top == -kInfinity || weights.range + moves.range > kScaledRange) return false;
     if (std::fabs(weights.top) > kLargestStep || std::fabs(weights.top + moves.top) > kLargestStep) return false;
-    const double step = std::exp(weights.top + moves.top);  // each segment but the first takes it, with its pair
+    const double step = std::exp(weights.top + moves.top);  // factor of each segment but the first, with its pair
 
-    // begin is stored by label and backwards, so that it lies in the order of lengths.
+    // begin is stored by label and backwards, i.e. in order of length.
     double* in = scratch.take((n + 1) * L);
     double* begin = scratch.take(L * (n + 1));
     double* total = scratch.take(n + 1);
-    double* scale = scratch.take(most + 1);  // by length: of a segment that ends at e
+    double* scale = scratch.take(most + 1);  // by length, for a segment that ends at e
     double* row = scratch.take(L);
     std::fill(begin, begin + L * (n + 1), 0.0);
     for (int64_t l = 0; l < L; ++l) begin[l * (n + 1) + n] = std::exp(weights.top);
@@ -561,8 +561,8 @@ class Segmentations {
     return true;
   }
 
-  // The limits of scaled space: of the sums of the segments that end at one position and the products of a few of them,
-  // of the shares of labels in them, and of the logarithm that goes with each segment. The product of a share, a weight
+  // The limits of scaled space: for the sums of the segments that end at one position and products of a few of them,
+  // for the shares of labels in them, and for the log factor of each segment. The product of a share, a weight
   // (kScaledRange) and a scale does not underflow.
   static constexpr double kSmallestTotal = 1e-50;
   static constexpr double kLargestTotal = 1e50;

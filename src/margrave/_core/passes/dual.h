@@ -1,7 +1,7 @@
-// What the dual learners share: blocks of dual variables, one per example, and the weights that they imply.
+// Common parts of the dual learners: blocks of dual variables, one per example, and the weights that they imply.
 //
 // alpha_i is a distribution over the outputs of example i with expected parts mu_i, expected cost c_i and entropy H_i
-// (docs/background/learning.md). All learners keep w = w(alpha) = sum_i C_i A_i'(y_i - mu_i), and
+// (docs/background/learning.md). All learners maintain w = w(alpha) = sum_i C_i A_i'(y_i - mu_i), and
 //
 //   D(alpha) = sum_i C_i (gamma c_i + H_i / beta) - 1/2 |w|^2,
 //
@@ -22,7 +22,7 @@
 
 namespace margrave {
 
-// The dual ascent that a pass works on.
+// The dual ascent of a pass.
 struct Ascent {
   const Problem& problem;
   const LossFamily& family;
@@ -32,17 +32,17 @@ struct Ascent {
   double caution = 1;          // the factor on curvatures (see Sharing); w holds this multiple of own changes
 
   double weight(int64_t i) const { return family.weight(i); }
-  // Moves w by c A_i'd; returns the change of 1/2 |w|^2 with the curvature of a cautious step.
+  // Moves w by c A_i'd. Returns the change of 1/2 |w|^2 with the curvature of a cautious step.
   template <typename Example>
   double move(const Example& move_example, double c) const {
     return move_example(caution * c) / caution;
   }
 };
 
-// What D gains by steps.
+// Gains of D by steps.
 struct Gains {
-  double value = 0;  // beside the change of 1/2 |w|^2
-  double seen = 0;   // in all, as the steps see it that know nothing of other threads
+  double value = 0;  // without the change of 1/2 |w|^2
+  double seen = 0;   // in total, as seen by the steps, which ignore other threads
 
   void add(const Gains& other) {
     value += other.value;
@@ -50,13 +50,13 @@ struct Gains {
   }
 };
 
-// What a thread of a pass has for itself.
+// The state of a thread in a pass.
 struct AscentWorker : Worker {
   double longest = 0;  // the longest step of the pass so far (may_try)
   Gains gains;
 };
 
-// Keeps threads apart that visit the same example, which an order may name more than once.
+// Prevents threads from visiting the same example at once: an order may contain it more than once.
 class Turns {
  public:
   Turns(const std::vector<int64_t>& order, int64_t examples) {
@@ -85,13 +85,13 @@ class Turns {
   std::vector<std::atomic<bool>> taken_;
 };
 
-// Calls visit(ascent, i, k, worker) for example i = order[k], for k = 0, 1 and so on. Examples without weight are left
-// alone. Returns what the steps gained.
+// Calls visit(ascent, i, k, worker) for example i = order[k], for k = 0, 1 and so on. Skips examples without weight.
+// Returns the gains of the steps.
 //
-// Several threads have copies of the weights, and each takes the next few visits of the order when it is done with its
-// last ones. No thread has examples of its own: where threads do not run at the same pace, passes would then visit the
-// same set of examples after the same other one, and mass that should move between the sets hardly does, as in passes
-// without shuffling. Now the slowest of schedules is that of one thread.
+// Threads have copies of the weights, and each takes the next few visits of the order when it is done. Threads have no
+// fixed examples. Otherwise, at different paces, passes would visit the same sets of examples in the same order, and
+// mass would hardly move between the sets, as in passes without shuffling. So the slowest schedule is that of one
+// thread.
 inline constexpr int64_t kTaken = 8;  // visits at a time
 
 template <typename Visit>
@@ -120,7 +120,7 @@ Gains for_visits(const Ascent& ascent, const std::vector<int64_t>& order, int th
   Exchange exchange(ascent.w, *ascent.sharing, ascent.caution, threads);
   Turns turns(order, ascent.problem.size());
   std::atomic<bool> stopped{false};
-  std::atomic<int64_t> taken{0};  // visits
+  std::atomic<int64_t> taken{0};  // number of visits taken
   const auto work = [&](int64_t share, int thread) {
     int64_t k = taken.fetch_add(kTaken);
     if (k >= visits) return;
@@ -158,7 +158,7 @@ Gains for_visits(const Ascent& ascent, const std::vector<int64_t>& order, int th
   return all;
 }
 
-// The same for visits that raise D and say by how much (AscentWorker::gains): several threads are as cautious as the
+// The same for visits that raise D and report by how much (AscentWorker::gains). Several threads are as cautious as the
 // last passes suggest.
 template <typename Visit>
 void ascend(Ascent ascent, const std::vector<int64_t>& order, int threads, const Poll& poll, const Visit& visit) {
@@ -181,8 +181,7 @@ inline void check_cost_of_parts(const Problem& problem, const LossFamily& family
     throw InputError("the zero-one cost of a structured output is not a sum over parts, which this learner needs.");
 }
 
-// v = theta + gamma delta, and c0. `delta` is filled only where gamma > 0; EG and SMO need costs that are sums over
-// parts.
+// v = theta + gamma delta, and c0. `delta` is filled only if gamma > 0. EG and SMO need costs that are sums over parts.
 inline double augment(const Problem& problem, int64_t i, const LossFamily& family, const double* theta, double* delta,
                       double* v) {
   const int64_t n = problem.parts(i);
@@ -193,10 +192,9 @@ inline double augment(const Problem& problem, int64_t i, const LossFamily& famil
   return c0;
 }
 
-// Whether a trial step of length `whole` does no harm. It measures the curvature along a direction, which spares a
-// sparse vector, but what is taken back of it leaves its rounding in the weights. A trial of up to kLonger times the
-// longest step of the pass does no harm, since the weights have the rounding of that step; C may be any number of times
-// longer.
+// Whether a trial step of length `whole` is harmless. It measures the curvature along a direction, which saves a sparse
+// vector, but undoing it leaves a rounding error in the weights. A trial of up to kLonger times the longest step of the
+// pass is harmless, since the weights have the rounding error of that step. C may be longer by any factor.
 inline bool may_try(double whole, double longest) {
   constexpr double kLonger = 1000;
   return whole <= kLonger * longest;
@@ -228,7 +226,7 @@ class LineStep {
     measure(theta_d);
   }
 
-  // Without a trial where it would be much longer than all steps of the pass; remembers the length of this one.
+  // Without a trial if it would be much longer than all steps of the pass; records the length of this one.
   LineStep(const Ascent& ascent, int64_t i, const double* d, double theta_d, double slope, double most,
            AscentWorker& worker)
       : ascent_(ascent), i_(i), d_(d), C_(ascent.weight(i)), gains_(worker.gains) {
@@ -246,15 +244,15 @@ class LineStep {
     return std::fabs(s - at_) < kNear * at_ ? at_ : s;
   }
 
-  // Moves to s of the whole length.
+  // Moves to the share s of the whole length.
   void move_to(double s) {
     if (s == at_) return;
     change_ += move(C_ * (s - at_));
     at_ = s;
   }
 
-  // Moves to the best s up to `most`; gain(s) is what D gains beside the change of 1/2 |w|^2. Where D would fall,
-  // because the gain drowns in rounding, the step is taken back: 0.
+  // Moves to the best s up to `most`. gain(s) is the gain of D without the change of 1/2 |w|^2. If D would fall,
+  // because the gain is below rounding error, the step is undone, and the result is 0.
   template <typename Gain>
   double ascend(double slope, double most, const Gain& gain) {
     double s = slope > 0 ? best(slope, most) : 0;
@@ -267,12 +265,12 @@ class LineStep {
     return s;
   }
 
-  // Notes what the step gains; `value` is that beside the change of 1/2 |w|^2.
+  // Records the gain of the step; `value` excludes the change of 1/2 |w|^2.
   void accept(double value) { gains_.add({value, value - change_}); }
 
  private:
   static constexpr int kHalvings = 3;
-  static constexpr double kNear = 1e-6;  // of the best step: D cannot tell, and a move is spared
+  static constexpr double kNear = 1e-6;  // relative to the best step: D does not differ, and a move is saved
 
   double move(double c) {
     return ascent_.move([&](double scaled) { return ascent_.problem.move(i_, d_, scaled, ascent_.w); }, c);
@@ -288,12 +286,12 @@ class LineStep {
   const double* d_;
   double C_;
   Gains& gains_;
-  double at_ = 0;  // how far w has gone, as a share of the whole length
+  double at_ = 0;  // position of w, as a share of the whole length
   double change_ = 0;
   double bend_ = 0;
 };
 
-// w(alpha) = sum_i C_i A_i'(y_i - mu_i): what an interrupted step, or rounding, may have left behind.
+// Recomputes w(alpha) = sum_i C_i A_i'(y_i - mu_i), without errors of an interrupted step or of rounding.
 inline void weights_of(const Problem& problem, const LossFamily& family, const StoredParts& stored, const double* mu,
                        int threads, const Poll& poll, double* w) {
   family.check(problem);

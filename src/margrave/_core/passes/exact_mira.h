@@ -15,12 +15,12 @@ namespace margrave {
 
 namespace mira {
 
-// The relative gap of Eq. 11 at which an exact update ends. An update that ends above kSolved, because numbers get no
-// better or because it takes too many rounds, is counted as unsolved.
+// The relative gap of Eq. 11 at which an exact update ends. An update that ends above kSolved, at the limit of
+// precision or of rounds, counts as unsolved.
 inline constexpr double kExactly = 1e-10;
 inline constexpr double kSolved = 1e-6;
 
-inline constexpr double kRounding = 1e-13;  // of the largest margin: slopes that quadratic programs may leave
+inline constexpr double kRounding = 1e-13;  // relative to the largest margin: tolerance of slopes in quadratic programs
 
 }  // namespace mira
 
@@ -28,7 +28,7 @@ inline constexpr double kRounding = 1e-13;  // of the largest margin: slopes tha
 // example: w = w_t + A_i's with s = C (y_gold - mu), where mu are the expected parts of some alpha.
 struct ExactStep {
   double value;  // C (gamma c + H / beta) of this alpha
-  bool solved;   // the gap that is left is at most mira::kSolved of the objective
+  bool solved;   // the remaining gap is at most mira::kSolved of the objective
 };
 
 // Eq. 11 at beta = inf: cutting planes over the outputs of the example. With multipliers a_y >= 0, sum a <= C, its dual
@@ -55,7 +55,7 @@ class ExactHinge {
       if (add(own)) {
         share = kOfGap;
       } else if (share > 0) {
-        share = 0;  // the outputs that are known say more than has been made of them
+        share = 0;  // optimize further over the known outputs
       } else {
         break;
       }
@@ -69,7 +69,7 @@ class ExactHinge {
 
  private:
   struct Known {
-    Output y;  // parts in order
+    Output y;  // sorted parts
     double cost;
     int idle;  // rounds without a multiplier
   };
@@ -79,10 +79,10 @@ class ExactHinge {
   };
 
   static constexpr int kRounds = 5000;
-  static constexpr int kIdle = 30;        // rounds after which an output without a multiplier is forgotten
+  static constexpr int kIdle = 30;        // rounds after which an output without a multiplier is dropped
   static constexpr double kOfGap = 1e-2;  // the share of the gap that the program over known outputs may leave
 
-  // The objective at w, and how far it is above the dual at the multipliers.
+  // The objective at w, and its gap to the dual at the multipliers.
   Gap measure(double loss) {
     const double* theta = worker_.theta.data();
     const double gold_score = score_of(theta, gold_);
@@ -96,7 +96,7 @@ class ExactHinge {
     return {C_ * loss - of_known, C_ * loss + 0.5 * norm};
   }
 
-  // Adds the output that inference has found; false if it is known.
+  // Adds the output found by inference; false if it is known.
   bool add(const LossValue& own) {
     const int64_t n = problem_.parts(i_);
     double* counts = worker_.direction.data();
@@ -124,7 +124,7 @@ class ExactHinge {
     return true;
   }
 
-  // Optimizes over the known outputs until the slopes leave less than `tol`, and takes w along.
+  // Optimizes over the known outputs to the tolerance `tol` of slopes, and updates w.
   void optimize(double tol, double* s) {
     const int64_t n = problem_.parts(i_);
     std::vector<double> a = a_;
@@ -168,10 +168,10 @@ class ExactHinge {
   double largest_ = 0;  // of h
 };
 
-// Eq. 11 at finite beta: L-BFGS on the objective, whose iterates are w_t + A_i's. All of it happens in terms of parts,
-// where the inner product of weights is <u, A_i A_i'v>. The gap of an iterate is 1/2 |A_i'g|^2 with
-// g = s - C (y_gold - mu) and the loss's own marginals mu (docs/background/learning.md, primal learners). The step
-// itself goes to C (y_gold - mu), so it is that of a dual variable, and it ends only if the gap is small there, too.
+// Eq. 11 at finite beta: L-BFGS on the objective, whose iterates are w_t + A_i's. Everything is in terms of parts,
+// where the inner product of weights is <u, A_i A_i'v>. The gap of an iterate is 1/2 |A_i'g|^2 with g = s - C (y_gold -
+// mu) and the marginals mu of the loss (docs/background/learning.md, primal learners). The step itself goes to C
+// (y_gold - mu), so it is that of a dual variable. It ends only if the gap is small there, too.
 class ExactSmooth {
  public:
   ExactSmooth(const Ascent& ascent, int64_t i, Worker& worker, std::atomic<int64_t>& inferences)
@@ -222,7 +222,7 @@ class ExactSmooth {
  private:
   using Vector = std::vector<double>;
 
-  struct Own {  // the loss's own distribution at some scores
+  struct Own {  // the distribution of the loss at some scores
     Vector mu;
     double loss = 0, cost = 0, entropy = 0;
   };
@@ -244,8 +244,8 @@ class ExactSmooth {
   static constexpr int kRounds = 2000;
   static constexpr size_t kPairs = 20;
   static constexpr int kTrials = 40;
-  static constexpr double kFlat = 0.5;        // a line search ends where this share of the slope is left
-  static constexpr double kRounding = 1e-12;  // of the objective: no rise
+  static constexpr double kFlat = 0.5;        // a line search ends when this share of the slope is left
+  static constexpr double kRounding = 1e-12;  // relative to the objective: not a rise
   static constexpr double kTighter = 1e-2;
   static constexpr double kLowestGoal = 1e-24;
 
@@ -314,7 +314,7 @@ class ExactSmooth {
     return {std::move(d), std::move(Kd)};
   }
 
-  // A line search for a flat place; the objective is convex, so that signs of slopes bracket it.
+  // A line search for a point with a small slope. The objective is convex, so the signs of slopes bracket it.
   bool advance(const Point& at, Point& next) {
     for (;;) {
       const auto [d, Kd] = direction(at);
@@ -326,7 +326,7 @@ class ExactSmooth {
   }
 
   bool search(const Point& at, const Vector& d, const Vector& Kd, double down, Point& next) {
-    // the first step is that of Alg. 2; the minimum is no further than -down / |d|^2
+    // The first step is that of Alg. 2. The minimum is at most -down / |d|^2 away.
     const double square = dot(d, Kd);
     double step = pairs_.empty() ? std::min(-down / square, at.objective / -down) : 1.0;
     double low = 0, high = kInfinity, slope_of_low = down, slope_of_high = 0;
@@ -372,7 +372,7 @@ class ExactSmooth {
     pairs_.push_back(std::move(pair));
   }
 
-  // The step to the weights of the own distribution at this point, and the gap there.
+  // The step to the weights of the loss's distribution at this point, and the gap there.
   Candidate candidate(const Point& at) {
     const Own& alpha = at.own;
     Vector s = step_of(alpha.mu);

@@ -12,18 +12,19 @@
 
 namespace margrave {
 
-// How often threads that work on copies of the weights tell each other of changes (see Exchange): of a weight that a
-// share f of the examples touches every 2^tier exchanges, so that few steps on it go by in the meantime.
+// How often threads with copies of the weights exchange changes (see Exchange). Weights are in tiers, by the share of
+// the examples that touch them. A weight of a tier is exchanged every 2^tier exchanges, so few steps on it happen in
+// between.
 //
-// It also holds the threads' caution. A step that does not know of the other threads' steps may undo what they gained:
-// threads that each go to the best weights for their own examples go too far together, by a factor of up to their
-// number, and D stops rising or falls. A thread that is cautious multiplies the curvature of D along the changes that
-// it has not told yet, as in CoCoA+ (Ma et al. 2015): D cannot fall if the factor is the number of threads and all of
-// them exchange everything at the same time. Smaller factors are mostly enough, and allow longer steps. Hence the
-// factor is adapted from pass to pass, by what D gained in comparison to what the steps seemed to gain.
+// It also holds the threads' caution. A step that ignores the other threads' steps may undo their gains. Threads that
+// each go to the best weights for their own examples go too far together, by a factor of up to their number, and D
+// stops rising or falls. A cautious thread multiplies the curvature of D along its unpublished changes, as in CoCoA+
+// (Ma et al. 2015). D cannot fall if the factor is the number of threads and all of them exchange everything at the
+// same time. Smaller factors usually suffice, and allow longer steps. The factor is therefore adapted from pass to
+// pass, by comparing the gain of D with the apparent gains of the steps.
 class Sharing {
  public:
-  struct Run {  // of neighboring weights
+  struct Run {  // consecutive weights
     int64_t begin;
     int64_t end;
   };
@@ -43,7 +44,7 @@ class Sharing {
     };
     if (problem.traits().euclidean)
       for_blocks(samples, threads, sample, [] {});
-    else  // every coefficient of a kernel has a part in every example's scores
+    else  // every coefficient of a kernel affects every example's scores
       std::fill(touched.begin(), touched.end(), static_cast<int>(samples));
     for (int64_t k = 0; k < dim_; ++k) {
       std::vector<Run>& runs = tiers_[tier(touched[k] / static_cast<double>(samples))];
@@ -58,7 +59,7 @@ class Sharing {
   int64_t dim() const { return dim_; }
   double caution() const { return caution_; }
 
-  // After a pass in which D gained `gained`, while the sum of the gains that its steps saw is `seen`.
+  // To be called after a pass in which D gained `gained`, and the gains of its steps sum to `seen`.
   void adapt_caution(double seen, double gained) {
     if (gained < kTooLittle * seen)
       caution_ = std::min(caution_ * kRise, most_);
@@ -66,7 +67,7 @@ class Sharing {
       caution_ = std::max(caution_ / kDecay, 1.0);
   }
 
-  // Calls visit(run) for the weights that the exchange of this number is about, and expect(run) a little before.
+  // Calls visit(run) for the weights of this exchange, and expect(run) a little before.
   template <typename Expect, typename Visit>
   void for_runs(int64_t exchange, const Expect& expect, const Visit& visit) const {
     for (size_t tier = 0; tier < tiers_.size(); ++tier) {
@@ -83,10 +84,10 @@ class Sharing {
  private:
   static constexpr int64_t kSample = 128;
   static constexpr int kTiers = 11;
-  static constexpr double kOften = 0.3;  // the share of the examples that puts a weight into the first tier
+  static constexpr double kOften = 0.3;  // share of the examples that puts a weight into the first tier
   static constexpr int64_t kLongest = 64;
   static constexpr size_t kAhead = 12;
-  static constexpr double kTooLittle = 0.85;  // of the gains that were seen; once it is less, it soon is none
+  static constexpr double kTooLittle = 0.85;  // of the gains seen; below it, the gain soon vanishes
   static constexpr double kPlenty = 0.97;
   static constexpr double kRise = 1.3;
   static constexpr double kDecay = 1.1;
@@ -104,13 +105,13 @@ class Sharing {
   std::vector<std::vector<Run>> tiers_;
 };
 
-// Weights that several threads change, each in a copy of its own: a shared copy would travel between the processors'
-// caches at every step. Now and then a thread adds its changes to the weights of all and takes over those of others,
-// often of those that many examples touch, since a step that does not know of other steps on them goes too far.
+// Weights that several threads change, each in its own copy: a shared copy would travel between the processors' caches
+// at every step. Now and then, a thread adds its changes to the common weights and takes over those of others. Weights
+// that many examples touch are exchanged more often, since a step that ignores other steps on them goes too far.
 class Exchange {
  public:
-  static constexpr int64_t kVisits = 8;       // of a thread between two exchanges
-  static constexpr int64_t kMostVisits = 12;  // after which it waits for its turn
+  static constexpr int64_t kVisits = 8;       // visits of a thread between two exchanges
+  static constexpr int64_t kMostVisits = 12;  // visits after which it waits for its turn
 
   Exchange(double* w, const Sharing& sharing, double caution, int threads)
       : w_(w), sharing_(sharing), share_(1 / caution), copies_(static_cast<size_t>(threads)) {}
@@ -125,8 +126,8 @@ class Exchange {
     }
     double* w() { return own_.data(); }
 
-    // Called after every visit; where another thread is exchanging just now, one of the next visits will do. It must
-    // not be much later: a thread may lose its processor while it exchanges, or hold the lock most of the time.
+    // Called after every visit. If another thread is exchanging, one of the next visits will try again. It must not be
+    // much later: a thread may lose its processor while it exchanges, or hold the lock most of the time.
     void visited() {
       if (++visits_ < kVisits) return;
       std::unique_lock lock(exchange_->mutex_, std::defer_lock);
@@ -153,14 +154,14 @@ class Exchange {
 
     Exchange* exchange_ = nullptr;
     std::vector<double> own_;
-    std::vector<double> known_;  // the weights of all when this thread last looked
+    std::vector<double> known_;  // the common weights at the last exchange of this thread
     int64_t visits_ = 0;
     int64_t exchanges_ = 0;
   };
 
   Copy& copy(int64_t thread) { return copies_[thread]; }
 
-  // When all threads have ended: w is w(alpha) again.
+  // To be called when all threads have ended: w is w(alpha) again.
   void finish() {
     const auto threads = static_cast<int>(copies_.size());
     const int64_t dim = sharing_.dim();
@@ -172,7 +173,7 @@ class Exchange {
   }
 
  private:
-  static constexpr int64_t kLine = 8;  // numbers in a cache line
+  static constexpr int64_t kLine = 8;  // doubles per cache line
 
   // The other thread has written there.
   void prefetch(const Sharing::Run& run) const {

@@ -10,7 +10,7 @@
 
 namespace margrave {
 
-inline double dot(const Row& a, const Row& b) {  // indices in order
+inline double dot(const Row& a, const Row& b) {  // sorted indices
   double sum = 0;
   for (size_t j = 0, k = 0; j < a.index.size() && k < b.index.size();) {
     if (a.index[j] == b.index[k])

@@ -1,6 +1,6 @@
 // Dual coordinate ascent as an online learner (001, Alg. 1 and 2): at (inf, 1) this is 1-best MIRA.
 //
-// Every visit adds a new dual variable and leaves those of earlier visits alone, so that this ascends the dual of the
+// Every visit adds a new dual variable and leaves those of earlier visits unchanged. So this ascends the dual of the
 // problem only in its first pass, unless C bounds the sum of all steps on an example.
 #pragma once
 
@@ -17,7 +17,7 @@ namespace margrave {
 
 enum class MiraUpdate {
   kClosedForm,  // Alg. 2: min(C, L / |grad L|^2) against the gradient
-  kExact,       // Eq. 11 to the end
+  kExact,       // solves Eq. 11
   kPrediction,  // footnote 11: against the prediction under the current model, at beta = inf
 };
 
@@ -25,15 +25,15 @@ enum class MiraUpdate {
 // updates u_t: Ascent::sum.
 struct MiraPass {
   int64_t before;            // steps of earlier passes
-  double* spent;             // the sum of all steps on each example, which C then bounds; null if C bounds each step
-  std::vector<double> dual;  // what each visit has gathered of sum_i C (gamma c_i + H_i / beta)
+  double* spent;             // the sum of all steps on each example, bounded by C; null if C bounds each step
+  std::vector<double> dual;  // by visit: its contribution to sum_i C (gamma c_i + H_i / beta)
   std::atomic<int64_t> inferences{0};
   std::atomic<int64_t> unsolved{0};  // exact updates that ended above mira::kSolved
   std::atomic<int64_t> negative{0};  // visits without a step because approximate inference gave a negative loss
 
   int64_t step(int64_t k) const { return before + k + 1; }
 
-  // The longest step that example i may take.
+  // The longest allowed step of example i.
   double longest(const Ascent& ascent, int64_t i) const {
     return spent ? std::max(0.0, ascent.weight(i) - spent[i]) : ascent.weight(i);
   }
@@ -48,7 +48,7 @@ inline double square_of_gradient(const Problem& problem, int64_t i, const Worker
   return 2 * move_gradient(problem, i, worker, 1.0, zeros.data());
 }
 
-// The output that the current model predicts, as mu - y_gold, with its cost and <theta, y - y_gold> + gamma cost.
+// The prediction of the current model, as mu - y_gold, with its cost and <theta, y - y_gold> + gamma cost.
 inline LossValue prediction(const Problem& problem, int64_t i, const LossFamily& family, const double* w, double* theta,
                             double* direction, Worker& worker) {
   const int64_t n = problem.parts(i);
@@ -85,13 +85,13 @@ inline void mira_visit(const Ascent& ascent, MiraPass& pass, MiraUpdate kind, in
                             : evaluate(problem, i, family, ascent.w, theta, direction, worker, true);
   double eta = 0;
   if (own.loss < 0 && !problem.traits().exact) ++pass.negative;
-  // The gold output has no loss but that of rounding, which must not take a step: it would use up the sum of all steps.
+  // If the prediction is the gold output, its loss is only rounding error. A step would use up the sum of all steps.
   const bool moves =
       worker.answer.has_mixture || std::any_of(direction, direction + n, [](double x) { return x != 0; });
   if (own.loss > 0 && moves) {
     const double slope = slope_of_gradient(n, worker);
     const auto best = [&](double square) { return own.loss < C * square ? own.loss / square : C; };
-    // |grad L|^2, from a trial step unless that would be much longer than all steps of the pass
+    // |grad L|^2, from a trial step unless that would be much longer than all steps of the pass.
     const double trial = may_try(C, worker.longest) ? C : 0.0;
     const double change = trial > 0 ? move_gradient(problem, i, worker, -trial, ascent.w) : 0.0;
     const double square = trial > 0 ? std::max(0.0, 2 * (change + trial * slope) / (trial * trial))
@@ -107,7 +107,7 @@ inline void mira_visit(const Ascent& ascent, MiraPass& pass, MiraUpdate kind, in
   pass.dual[k] = eta * (cost + smooth);
 }
 
-// Eq. 11 to the end.
+// Solves Eq. 11.
 inline void mira_visit_exact(const Ascent& ascent, MiraPass& pass, int64_t i, int64_t k, Worker& worker) {
   std::vector<double> s(static_cast<size_t>(ascent.problem.parts(i)));
   const ExactStep step = ascent.family.beta < kInfinity

@@ -9,10 +9,11 @@
 
 namespace margrave {
 
-// Which parts of the examples a learner stores numbers for, and where: those of all examples lie one after another.
+// The parts of the examples for which a learner stores numbers, and where, concatenated over examples.
 //
-// By default these are all parts. A learner whose numbers are 0 for ever where a part has no weight stores only the
-// weighted parts. The exceptions are examples in which another part is gold or has a cost: all of theirs are stored.
+// By default these are all parts. A learner whose numbers are always 0 for parts without a weight stores only the
+// weighted parts. The exceptions are examples in which another part is gold or has a cost: all of their parts are
+// stored.
 class StoredParts {
  public:
   explicit StoredParts(const Problem& problem)
@@ -58,8 +59,8 @@ class StoredParts {
   std::vector<char> all_;  // whether all parts of an example are stored
 };
 
-// One example as the stored parts show it: scores, natural parameters, marginals and so on lie side by side. Other
-// parts have no weight and no cost, and inference sees a score of 0.
+// One example restricted to its stored parts, whose scores, natural parameters, marginals and so on are contiguous.
+// Other parts have no weight and no cost, and inference uses a score of 0 for them.
 class StoredExample {
  public:
   StoredExample(const Problem& problem, const StoredParts& stored, int64_t i)

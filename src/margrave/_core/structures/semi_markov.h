@@ -20,9 +20,9 @@ namespace margrave {
 class SemiMarkovStructure final : public Structure, public GoodInference {
  public:
   // begin (examples + 1): where the tokens of each example begin. gold: one tag per token, or empty. cost: the cost of
-  // tags, or null. of_segments: the cost of an output is the number of its segments that are wrong, plus the number of
-  // right ones that it lacks; segments of the labels that are `outside` of spans do not count. allowed: (tokens, tags),
-  // or empty. alternatives: those of each example, or empty; then good outputs cost nothing.
+  // tags, or null. of_segments: the cost of an output is the number of wrong segments plus the number of missing ones;
+  // segments of the labels `outside` of spans do not count. allowed: (tokens, tags), or empty. alternatives: by
+  // example, or empty; with alternatives, good outputs cost nothing.
   struct Data {
     std::vector<int64_t> begin;
     std::vector<int32_t> gold;
@@ -95,7 +95,7 @@ class SemiMarkovStructure final : public Structure, public GoodInference {
     y = std::move(ys[k - 1].y);
   }
 
-  // Whether there are alternatives, so that the problem can be asked for its good outputs alone.
+  // Whether there are alternatives. If so, inference among the good outputs is available.
   bool divided() const { return !data_.alternatives.empty(); }
   double argmax_among(bool good, int64_t i, const double* theta, Output& y, Scratch& scratch) const override {
     if (good) return good_paths(i).argmax(theta, y, scratch);
@@ -105,7 +105,7 @@ class SemiMarkovStructure final : public Structure, public GoodInference {
     if (good) return good_paths(i).logsum(theta, parts(i), mu, scratch);
     return good_segments(i).paths(false).logsum(theta, parts(i), mu, scratch);
   }
-  // The parts that good outputs have, sorted, each once.
+  // The parts of good outputs, sorted, each once.
   Output good_parts(int64_t i) const {
     check_gold();
     Output found;
@@ -119,7 +119,7 @@ class SemiMarkovStructure final : public Structure, public GoodInference {
     found.erase(std::unique(found.begin(), found.end()), found.end());
     return found;
   }
-  // (tokens, tags): which tags the tokens have in good outputs.
+  // (tokens, tags): the tags of the tokens in good outputs.
   std::vector<uint8_t> good_tags(int64_t i) const {
     std::vector<uint8_t> flags(length(i) * tags_.tags, 0);
     const int64_t count = segments().count(length(i));
@@ -143,7 +143,7 @@ class SemiMarkovStructure final : public Structure, public GoodInference {
     std::vector<double> row(tags_.tags), other(tags_.tags), first(n * labels()), inside((n + 1) * labels(), 0.0);
     for (int64_t t = 0; t < n; ++t) {  // inside: sums over the tokens before t
       data_.cost->row(gold[t], row.data());
-      for (int32_t tag = 0; divided() && tag < tags_.tags; ++tag) {  // a tag costs what it costs beside the nearest
+      for (int32_t tag = 0; divided() && tag < tags_.tags; ++tag) {  // the cost relative to the nearest good tag
         if (!good[t * tags_.tags + tag]) continue;
         data_.cost->row(tag, other.data());
         for (size_t k = 0; k < row.size(); ++k) row[k] = std::min(row[k], other[k]);
@@ -324,7 +324,7 @@ class SemiMarkovStructure final : public Structure, public GoodInference {
   Data data_;
   std::vector<int64_t> gold_begin_;
   std::vector<int32_t> gold_;  // the segments of the gold outputs
-  std::vector<Paths> good_;    // the good outputs, where there are alternatives
+  std::vector<Paths> good_;    // the good outputs, if there are alternatives
 };
 
 }  // namespace margrave
