@@ -5,18 +5,18 @@
 //   bottom(A, s, e) = sum over A -> B C and m of  rule * split(s, m, e) * top(B, s, m) * top(C, m, e)
 //   top(A, s, e)    = sum over labels from A to B of  label(s, e) * bottom(B, s, e)
 //
-// Rules are grouped by their symbols on the right. The tops of a symbol that begin at s lie side by side by where they
-// end, and those that end at e by where they begin, so that the sum over m for a pair (B, C) is one inner product of
-// neighboring numbers, between the first and the last place at which both symbols are alive. Several cells of the same
-// width are filled together, so that the rules of a large grammar are read from memory once for all of them.
+// Rules are grouped by their right-hand sides. The tops of a symbol that begin at s are contiguous, by end; those that
+// end at e are contiguous, by begin. So the sum over m for a pair (B, C) is one inner product of contiguous numbers,
+// between the first and the last place at which both symbols are alive. Several cells of the same width are filled
+// together. The rules of a large grammar are then read from memory once for all of them.
 //
 // Scaling. Each cell has an exponent k; true values are 2^k times the stored ones, the largest of which is about 1. The
-// exponents of the two cells of a split make a factor that belongs to the split, so the inner products stay what they
-// are. With the outside values as derivatives of log Z with respect to the *stored* inside values, the posterior of a
-// node is the product of the two, and outside values need no exponents. No product underflows if stored values and
-// factors of splits stay above kSmallest and kSplit, and the scores of parts within kScore: the smallest product of two
-// values, a split and the weights of a rule is then a normal number. If one of them does not, `inside` returns false,
-// and the caller repeats the sentence with numbers that have a wide exponent.
+// exponents of the two cells of a split form a factor of the split, so the inner products need no change. Outside
+// values are derivatives of log Z with respect to the *stored* inside values. The posterior of a node is then the
+// product of the two, and outside values need no exponents. No product underflows if stored values and factors of
+// splits stay above kSmallest and kSplit, and the scores of parts within kScore. The smallest product of two values, a
+// split and the weights of a rule is then a normal number. Otherwise `inside` returns false, and the caller repeats the
+// sentence with numbers that have a wide exponent.
 #pragma once
 
 #include <algorithm>

@@ -8,8 +8,7 @@
 //
 // with rho = 1, and max in place of log sum for max-product. Messages have the maximum 0. At any messages
 //
-//   log Z ~ sum_f log Z_f(n) + sum_v (1 - d_v) log sum_l exp B_v(l)             (Bethe; d_v: the number of factors of
-//   v)
+//   log Z ~ sum_f log Z_f(n) + sum_v (1 - d_v) log sum_l exp B_v(l)             (Bethe; d_v: the factors of v)
 //
 // where Z_f is the sum of exp(theta_f + sum_v n_vf). It is exact on trees. It is stationary at fixed points, where its
 // derivatives by the scores are the pseudo-marginals.

@@ -1,4 +1,4 @@
-// Where the messages of belief propagation lie (engines/factor_messages.h).
+// The memory layout of the messages of belief propagation (engines/factor_messages.h).
 #pragma once
 
 #include <algorithm>

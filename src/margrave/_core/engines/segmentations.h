@@ -1,11 +1,10 @@
 // Labeled segmentations (semi-Markov chains; Sarawagi and Cohen 2004): Viterbi, forward-backward, k best, samples, best
-// by cost. The parts of a sequence of n tokens are its
-// segments (engines/segments.h), then the pairs of neighboring labels: once for the whole sequence (tied), or once
-// for each boundary between two tokens (untied).
+// by cost. The parts of a sequence of n tokens are its segments (engines/segments.h), then the pairs of neighboring
+// labels: once for the whole sequence (tied), or once for each boundary between two tokens (untied).
 //
 // A segmentation is a path through two kinds of states. in(e, l): a segment of label l ends at e; begin(s, l): one
-// begins at s. Pairs of labels lead from in(s, k) to begin(s, l), and segments from begin(s, l) to in(e, l). Every
-// operation therefore takes n (labels^2 + sum of the longest lengths) steps.
+// begins at s. Pairs of labels lead from in(s, k) to begin(s, l), and segments from begin(s, l) to in(e, l). So every
+// operation takes n (labels^2 + sum of the longest lengths) steps.
 #pragma once
 
 #include <algorithm>
@@ -192,7 +191,7 @@ class Segmentations {
     }
   }
 
-  // For untied pairs. A path is Markov in the states that it passes; t are the logs of the conditionals of its steps.
+  // For untied pairs. A path is Markov in its states; t are the logs of the conditionals of its steps.
   double entropy(int64_t n, const double* mu, double* t) const {
     const int64_t L = labels();
     std::vector<double> begin(n * L, 0.0), in((n + 1) * L, 0.0);
@@ -382,8 +381,7 @@ class Segmentations {
     const Prefixes prefixes = log_forward(n, theta, scratch);
     const double log_z = log_sum(prefixes.in + n * L, L);
     if (log_z == -kInfinity) return log_z;
-    // after (n + 1, labels): log-sums of what follows a segment that ends at e; start (n + 1, labels): after begin(s,
-    // l).
+    // Log-sums, (n + 1, labels). after: of what follows a segment that ends at e. start: of what follows begin(s, l).
     double* after = scratch.take((n + 1) * L);
     double* start = scratch.take((n + 1) * L);
     std::fill(start, start + (n + 1) * L, -kInfinity);

@@ -1,4 +1,4 @@
-// Exact updates of MIRA: Eq. 11 of 001 to the end, at beta = inf and at finite beta.
+// Exact updates of MIRA: solves Eq. 11 of 001, at beta = inf and at finite beta.
 #pragma once
 
 #include <algorithm>

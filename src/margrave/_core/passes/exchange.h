@@ -1,4 +1,4 @@
-// How threads that ascend the same dual, each on a copy of the weights, tell each other of changes.
+// How threads that ascend the same dual, each on a copy of the weights, exchange changes.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // Labeled segmentations (engines/segmentations.h) of sequences with gold tags, costs, allowed tags and alternatives.
 //
-// Where spans have alternatives, several outputs are good (structures/good_segments.h).
+// If spans have alternatives, several outputs are good (structures/good_segments.h).
 #pragma once
 
 #include <algorithm>
@@ -273,7 +273,7 @@ class SemiMarkovStructure final : public Structure, public GoodInference {
     if (static_cast<int64_t>(data_.alternatives.size()) != size())
       throw InputError("there must be a list of alternatives for every example.");
     if (constrained()) throw InputError("alternatives and allowed tags cannot be combined.");
-    if (data_.of_segments) throw InputError("the cost by segments needs a single right output.");
+    if (data_.of_segments) throw InputError("the cost by segments needs a single correct output.");
     for (int64_t i = 0; i < size(); ++i) good_.push_back(good_segments(i).paths(true));
   }
   GoodSegments good_segments(int64_t i) const {
