@@ -7,6 +7,8 @@
 
 #include "bindings/binding.h"
 #include "passes/dual.h"
+#include "protocol/checks.h"
+#include "protocol/problem.h"
 
 namespace margrave {
 

@@ -3,22 +3,18 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/pair.h>
-#include <nanobind/stl/shared_ptr.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/string_view.h>
-#include <nanobind/stl/tuple.h>
-#include <nanobind/stl/vector.h>
 
+#include <chrono>
 #include <cmath>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "bindings/conversions.h"
+#include "bindings/deadline.h"
 #include "bindings/registration.h"
-#include "protocol/problem.h"
+#include "protocol/checks.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -61,19 +57,17 @@ void expect_size(const A& array, int64_t n, const char* what) {
                      std::to_string(array.size()) + ".");
 }
 
-inline void check_parts(const Output& y, int64_t n) {
-  for (const int32_t part : y)
-    if (part < 0 || part >= n)
-      throw InputError("part " + std::to_string(part) + " is out of range: there are " + std::to_string(n) + ".");
-}
-
+// Called every few examples on the thread that runs a pass: raises an exception after Ctrl-C, and after its deadline.
+// Taking the GIL may have to wait until another thread gives it up, so it is taken a few times per second only.
 inline void check_signals() {
+  using Clock = std::chrono::steady_clock;
+  constexpr auto kBetween = std::chrono::milliseconds(50);
+  static thread_local Clock::time_point next{};
+  Deadline::check();
+  if (Clock::now() < next) return;
   const nb::gil_scoped_acquire gil;
   if (PyErr_CheckSignals() != 0) throw nb::python_error();
-}
-
-inline void expect_gold(const Problem& p) {
-  if (!p.traits().has_gold) throw InputError("this problem was bound without gold outputs, and learning needs them.");
+  next = Clock::now() + kBetween;
 }
 
 inline int checked_threads(int threads) {
@@ -83,22 +77,5 @@ inline int checked_threads(int threads) {
 
 // Whether inference accepts this score of a part.
 inline bool is_score(double value) { return !std::isnan(value) && value != kInfinity; }
-
-inline constexpr std::pair<const char*, unsigned> kOffers[] = {{"argmax", kArgmax},
-                                                               {"argmax_by_cost", kArgmaxByCost},
-                                                               {"logsum", kLogsum},
-                                                               {"kbest", kKbest},
-                                                               {"sample", kSample},
-                                                               {"entropy", kEntropy},
-                                                               {"untied", kUntied},
-                                                               {"most_violated", kMostViolated},
-                                                               {"relaxed_argmax", kRelaxedArgmax}};
-
-inline std::vector<std::string> offered(unsigned flags) {
-  std::vector<std::string> names;
-  for (const auto& [name, flag] : kOffers)
-    if (flags & flag) names.emplace_back(name);
-  return names;
-}
 
 }  // namespace margrave

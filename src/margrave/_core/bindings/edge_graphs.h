@@ -6,6 +6,9 @@
 #include <vector>
 
 #include "bindings/binding.h"
+#include "protocol/checks.h"
+#include "protocol/outputs.h"
+#include "protocol/scratch.h"
 
 namespace margrave {
 
@@ -29,6 +32,7 @@ std::vector<std::pair<double, Array<int32_t>>> kbest_strings(const Graphs& graph
   graphs.check_example(i);
   expect_size(theta, graphs.parts(i), "theta");
   if (k < 1) throw InputError("k must be at least 1.");
+  checked_count(k, "strings");
   for (size_t part = 0; part < theta.size(); ++part)
     if (!is_score(theta.data()[part])) throw InputError("scores must be numbers below infinity.");
   std::vector<ScoredOutput> ys;

@@ -6,8 +6,17 @@
 #include <vector>
 
 #include "bindings/binding.h"
+#include "protocol/checks.h"
+#include "protocol/outputs.h"
+#include "protocol/problem.h"
 
 namespace margrave {
+
+inline void check_parts(const Output& y, int64_t n) {
+  for (const int32_t part : y)
+    if (part < 0 || part >= n)
+      throw InputError("part " + std::to_string(part) + " is out of range: there are " + std::to_string(n) + ".");
+}
 
 // Concatenated outputs: where the parts of each begin, and the parts.
 class PartLists {
@@ -43,17 +52,17 @@ class OutputArrays {
   PartLists lists_;
 };
 
+inline void check_bounds(const In<int64_t>& bounds, int64_t last) {
+  bool rising = bounds.data()[0] == 0 && bounds.data()[bounds.size() - 1] == last;
+  for (size_t k = 1; k < bounds.size(); ++k) rising &= bounds.data()[k - 1] <= bounds.data()[k];
+  if (!rising) throw InputError("these arrays do not describe outputs: each must begin where the one before it ends.");
+}
+
 // Calls visit(i, k, y) for every output y of example i, where k is its index. Checks everything first: a checkpoint may
 // be corrupt.
 template <typename Visit>
 void for_outputs(const Problem& p, const In<int64_t>& begin, const In<int64_t>& part_begin, const In<int32_t>& parts,
                  const Visit& visit) {
-  const auto check_bounds = [](const In<int64_t>& bounds, int64_t last) {
-    bool rising = bounds.data()[0] == 0 && bounds.data()[bounds.size() - 1] == last;
-    for (size_t k = 1; k < bounds.size(); ++k) rising &= bounds.data()[k - 1] <= bounds.data()[k];
-    if (!rising)
-      throw InputError("these arrays do not describe outputs: each must begin where the one before it ends.");
-  };
   expect_size(begin, p.size() + 1, "begin");
   check_bounds(begin, static_cast<int64_t>(part_begin.size()) - 1);
   check_bounds(part_begin, static_cast<int64_t>(parts.size()));

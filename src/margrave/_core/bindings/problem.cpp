@@ -1,4 +1,6 @@
 // Python bindings of problems, and problems written in Python.
+#include "protocol/problem.h"
+
 #include <nanobind/trampoline.h>
 
 #include <algorithm>
@@ -12,10 +14,20 @@
 #include <vector>
 
 #include "bindings/binding.h"
+#include "bindings/offers.h"
+#include "bindings/output_arrays.h"
 #include "losses/family.h"
 #include "losses/offset.h"
+#include "protocol/bound_problem.h"
+#include "protocol/checks.h"
+#include "protocol/features.h"
 #include "protocol/good_outputs.h"
+#include "protocol/interfaces.h"
+#include "protocol/outputs.h"
+#include "protocol/random.h"
+#include "protocol/scratch.h"
 #include "protocol/slice.h"
+#include "protocol/structure.h"
 
 namespace margrave {
 namespace {
@@ -301,7 +313,7 @@ Question question_of(const std::string& kind, double gamma, bool zero_one, int64
   if (known == std::end(kKinds))
     throw InputError("a question is 'argmax', 'kbest', 'logsum', 'relaxed_argmax' or 'most_violated'.");
   if (!(gamma >= 0) || gamma == kInfinity) throw InputError("gamma must be finite and not negative.");
-  if (k < 1) throw InputError("k must be at least 1.");
+  if (k < 1 || k > kMostCount) throw InputError("k must be from 1 to " + std::to_string(kMostCount) + ".");
   if (!(beta > 0) || beta == kInfinity) throw InputError("beta must be positive and finite.");
   if (!(scale > 0) || scale == kInfinity) throw InputError("scale must be positive and finite.");
   if (rescale != "margin" && rescale != "slack") throw InputError("rescale must be 'margin' or 'slack'.");
@@ -556,7 +568,7 @@ static void bind(nb::module_& m) {
           "kbest",
           [](const Problem& p, int64_t i, const In<double>& theta, int64_t k) {
             const Checked checked(p, i, theta);
-            if (k < 1) throw InputError("k must be at least 1.");
+            checked_count(k, "outputs", 1);
             Scratch scratch;
             std::vector<ScoredOutput> ys;
             p.kbest(i, theta.data(), k, ys, scratch);

@@ -8,6 +8,7 @@
 
 #include "bindings/binding.h"
 #include "inputs/templates.h"
+#include "protocol/checks.h"
 
 namespace margrave {
 
@@ -24,15 +25,24 @@ inline void apply_functions(TemplateNames& names, const ResultsOf& results_of) {
       unknown = names.apply(k);
     }
     if (unknown.texts.empty()) continue;
-    const nb::list results = nb::cast<nb::list>(results_of(names.function(k), unknown.texts));
-    if (results.size() != unknown.texts.size())
+    nb::list results;
+    if (!nb::try_cast(results_of(names.function(k), unknown.texts), results) || results.size() != unknown.texts.size())
       throw InputError("a function of templates must give one result per value.");
     std::vector<std::optional<std::string>> found;
-    for (const nb::handle result : results) found.push_back(nb::cast<std::optional<std::string>>(result));
+    for (const nb::handle result : results)
+      if (!nb::try_cast(result, found.emplace_back()))
+        throw InputError("a function of templates must give texts, or None for no result.");
     const nb::gil_scoped_release release;
     const std::lock_guard lock(names.mutex);
     names.add_results(k, unknown, found);
   }
+}
+
+// How many values and pairs of values have a number; other threads may be adding some.
+inline int64_t count_numbers(TemplateNames& names) {
+  const nb::gil_scoped_release release;
+  const std::lock_guard lock(names.mutex);
+  return names.size();
 }
 
 // The numbers of the values of all columns used by templates, with the functions applied. label: a column of the table

@@ -25,7 +25,10 @@
 
 #include "engines/hypergraph.h"
 #include "engines/lazy_kbest.h"
-#include "protocol/problem.h"
+#include "protocol/checks.h"
+#include "protocol/interfaces.h"
+#include "protocol/random.h"
+#include "protocol/scratch.h"
 #include "simd/loops.h"
 
 namespace margrave::alignment {

@@ -27,7 +27,8 @@
 
 #include "engines/grammar.h"
 #include "engines/semirings.h"
-#include "protocol/problem.h"
+#include "protocol/checks.h"
+#include "protocol/outputs.h"
 #include "simd/loops.h"
 
 namespace margrave::cky {

@@ -9,7 +9,8 @@
 
 #include "engines/cky.h"
 #include "engines/hypergraph.h"
-#include "protocol/problem.h"
+#include "protocol/checks.h"
+#include "protocol/outputs.h"
 
 namespace margrave::cky {
 

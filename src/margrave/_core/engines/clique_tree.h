@@ -22,6 +22,7 @@
 #include <cstdio>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,7 +31,12 @@
 #include "engines/factor_graphs.h"
 #include "engines/hypergraph.h"
 #include "engines/lazy_kbest.h"
-#include "protocol/problem.h"
+#include "engines/table_sums.h"
+#include "protocol/checks.h"
+#include "protocol/outputs.h"
+#include "protocol/random.h"
+#include "protocol/scratch.h"
+#include "simd/loops.h"
 
 namespace margrave {
 
@@ -95,8 +101,7 @@ class CliqueTree {
       }
       for (int64_t s = 0; s < node->separator; ++s)
         for (int64_t e = 0; e < node->eliminated; ++e) table[s * node->eliminated + e] *= shared[s];
-      for (const Source& source : node->sources)
-        if (source.soft >= 0) marginals_of(source, table, mu, scratch);
+      marginals_of(*node, table, mu, scratch);
     }
     return log_z;
   }
@@ -204,7 +209,8 @@ class CliqueTree {
     Pattern in_parent;  // where its message is read
     std::vector<int64_t> children;
     std::vector<Source> sources;
-    int64_t factor = -1;  // a dense or listed factor with the same variables
+    std::optional<TableSums> sums;  // of the sources, if there are many
+    int64_t factor = -1;            // a dense or listed factor with the same variables
 
     int64_t cells() const { return separator * eliminated; }
   };
@@ -303,31 +309,48 @@ class CliqueTree {
 
   // The sum of the factors of a clique.
   void fill(const Node& node, const double* theta, double* table, Scratch& scratch) const {
+    const Scratch::Frame frame(scratch);
+    if (node.sums) {
+      std::vector<const double*> small;
+      for (const Source& source : node.sources) small.push_back(scores_of(source, theta, scratch));
+      return node.sums->add_up(small, table, scratch);
+    }
     std::fill(table, table + node.cells(), 0.0);
     for (const Source& source : node.sources) {
-      const double* small = source.table.data();
-      const Scratch::Frame frame(scratch);
-      if (source.soft >= 0) {
-        const SoftFactor soft = graphs_.factor(g_, source.soft);
-        small = theta + soft.first_part;
-        if (soft.listed) {
-          double* dense = scratch.take(source.cells);
-          expand(soft, theta, soft.form == FactorForm::kListed ? -kInfinity : 0.0, dense);
-          small = dense;
-        }
-      }
-      add(source.pattern, small, table);
+      const Scratch::Frame of_source(scratch);
+      add(source.pattern, scores_of(source, theta, scratch), table);
     }
   }
 
-  void marginals_of(const Source& source, const double* table, double* mu, Scratch& scratch) const {
+  // The scores of a factor as a dense table.
+  const double* scores_of(const Source& source, const double* theta, Scratch& scratch) const {
+    if (source.soft < 0) return source.table.data();
     const SoftFactor soft = graphs_.factor(g_, source.soft);
-    if (!soft.listed) return reduce(source.pattern, table, mu + soft.first_part);
-    const Scratch::Frame frame(scratch);
+    if (!soft.listed) return theta + soft.first_part;
     double* dense = scratch.take(source.cells);
-    std::fill(dense, dense + source.cells, 0.0);
-    reduce(source.pattern, table, dense);
-    for (int64_t part = 0; part < soft.parts; ++part) mu[soft.first_part + part] = dense[soft.listed[part]];
+    expand(soft, theta, soft.form == FactorForm::kListed ? -kInfinity : 0.0, dense);
+    return dense;
+  }
+
+  // Adds the marginals of the soft factors of a clique to mu.
+  void marginals_of(const Node& node, const double* table, double* mu, Scratch& scratch) const {
+    const Scratch::Frame frame(scratch);
+    std::vector<double*> small;
+    for (const Source& source : node.sources) {
+      small.push_back(nullptr);
+      if (source.soft < 0) continue;
+      const SoftFactor soft = graphs_.factor(g_, source.soft);
+      small.back() = soft.listed ? scratch.take(source.cells) : mu + soft.first_part;
+      if (soft.listed) std::fill_n(small.back(), source.cells, 0.0);
+      if (!node.sums) reduce(source.pattern, table, small.back());
+    }
+    if (node.sums) node.sums->collect(table, small, scratch);
+    for (size_t k = 0; k < small.size(); ++k) {
+      if (!small[k]) continue;
+      const SoftFactor soft = graphs_.factor(g_, node.sources[k].soft);
+      for (int64_t part = 0; soft.listed && part < soft.parts; ++part)
+        mu[soft.first_part + part] = small[k][soft.listed[part]];
+    }
   }
 
   // ---- messages ----------------------------------------------------------------------------------------------------
@@ -662,6 +685,26 @@ class CliqueTree {
       node.sources.push_back(std::move(source));
     }
     sources_.clear();
+    for (Node& node : nodes_)
+      if (node.sources.size() > kManySources * node.variables.size()) node.sums = sums_of(node);
+  }
+
+  TableSums sums_of(const Node& node) const {
+    std::vector<int64_t> counts;
+    for (const int32_t v : node.variables) counts.push_back(labels_[v]);
+    std::vector<std::vector<TableSums::Place>> places;
+    for (const Source& source : node.sources) {
+      std::vector<TableSums::Place>& of_source = places.emplace_back();
+      int64_t step = source.cells;
+      for (const int32_t v : source.scope) {
+        step /= labels_[v];
+        const auto at = std::find(node.variables.begin(), node.variables.end(), v) - node.variables.begin();
+        of_source.push_back({static_cast<size_t>(at), step});
+      }
+      std::sort(of_source.begin(), of_source.end(),
+                [](const TableSums::Place& a, const TableSums::Place& b) { return a.variable < b.variable; });
+    }
+    return {std::move(counts), std::move(places)};
   }
 
   static std::string number(double value) {
@@ -677,6 +720,7 @@ class CliqueTree {
   static constexpr double kLargeRule = 256;        // a rule that counts becomes a chain if its table is larger
   static constexpr int64_t kManyLiterals = 8;      // ... or if it has more literals
   static constexpr int64_t kManyLabels = 8;        // eliminated at once: enough for vector code to pay off
+  static constexpr size_t kManySources = 2;        // per variable of a clique: more are summed by TableSums
   static constexpr double kLargestRule = 1 << 22;  // cells of the table of any other rule
 
   const FactorGraphs& graphs_;

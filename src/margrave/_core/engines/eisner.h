@@ -35,7 +35,11 @@
 #include "engines/hypergraph.h"
 #include "engines/lazy_kbest.h"
 #include "engines/semirings.h"
-#include "protocol/problem.h"
+#include "protocol/checks.h"
+#include "protocol/outputs.h"
+#include "protocol/random.h"
+#include "protocol/scratch.h"
+#include "simd/loops.h"
 
 namespace margrave::eisner {
 

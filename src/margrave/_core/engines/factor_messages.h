@@ -33,6 +33,7 @@
 #include "engines/factor_graphs.h"
 #include "engines/hard_factors.h"
 #include "engines/message_layout.h"
+#include "protocol/checks.h"
 
 namespace margrave {
 
@@ -414,8 +415,9 @@ class FactorMessages {
       for (int64_t l = 0; l < labels_of(edges[j]); ++l) {
         const int64_t k = edges[j].begin - begin + l;
         double& out = out_[edges[j].begin + l];
-        if (!Max && scores[k] > -kInfinity) {
-          out = found[k] > 0 ? value + std::log(found[k]) - scores[k] : -kInfinity;
+        // A marginal of 0 may have underflowed, and a message of -inf would forbid a label that the rule allows.
+        if (!Max && scores[k] > -kInfinity && found[k] > kSmallest) {
+          out = value + std::log(found[k]) - scores[k];
           continue;
         }
         std::vector<double> fixed = scores;  // only this label, without the message of its variable

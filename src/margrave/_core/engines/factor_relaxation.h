@@ -17,6 +17,8 @@
 
 #include "engines/ad3.h"
 #include "engines/factor_messages.h"
+#include "protocol/checks.h"
+#include "protocol/outputs.h"
 #include "solvers/hull_projection.h"
 
 namespace margrave {
@@ -61,16 +63,19 @@ class FactorRelaxation {
     consider(result, *best_);
   }
 
-  // The sum of the maxima of all factors, and of variables in no factor.
+  // The sum of the maxima of all factors, and of variables in no factor. A factor whose multipliers have not changed
+  // since the last time has the same maximum.
   double maxima() {
     double total = 0;
     std::vector<int32_t> found;
     for (size_t s = 0; s < layout_->senders.size(); ++s) {
-      weigh(s);
-      double extra = 0;
-      if (!best(s, weights_.data(), 1.0, found, extra)) return -kInfinity;
-      total += extra;
-      for (const int32_t place : found) total += weights_[place];
+      if (stale_maximum_[s]) {
+        weigh(s);
+        if (!best(s, weights_.data(), 1.0, found, maximum_[s])) return -kInfinity;
+        for (const int32_t place : found) maximum_[s] += weights_[place];
+        stale_maximum_[s] = 0;
+      }
+      total += maximum_[s];
     }
     for (int64_t v = 0; v < variables(); ++v)
       if (layout_->edge_begin[v] == layout_->edge_begin[v + 1])
@@ -78,10 +83,14 @@ class FactorRelaxation {
     return total;
   }
 
-  // The quadratic steps of all factors, then z and u.
+  // The quadratic steps of all factors, then z and u. A factor whose last step was solved keeps it while its z, its
+  // multipliers and eta stay as they are: where the factors of a region agree, only the others are solved again.
   Residuals step(double eta, double tolerance) {
     std::vector<double> target, q;
+    if (eta != eta_) std::fill(stale_step_.begin(), stale_step_.end(), 1);
+    eta_ = eta;
     for (size_t s = 0; s < layout_->senders.size(); ++s) {
+      if (!stale_step_[s]) continue;
       const MessageLayout::Sender& sender = layout_->senders[s];
       const MessageLayout::Edge* const edges = layout_->edges.data() + sender.first_edge;
       weigh(s);
@@ -99,6 +108,7 @@ class FactorRelaxation {
       };
       steps_[s].run(target, 1 / eta, tolerance, oracle, q);
       std::copy(q.begin(), q.end(), q_.begin() + edges[0].begin);
+      stale_step_[s] = steps_[s].solved() ? 0 : 1;
     }
     double primal = 0, dual = 0, copies = 0;
     for (int64_t v = 0; v < variables(); ++v) {
@@ -106,13 +116,16 @@ class FactorRelaxation {
       if (degree == 0) continue;
       for (int64_t l = 0; l < labels_of(v); ++l) {
         double mean = 0;
-        each_copy(v, l, [&](int64_t k) { mean += q_[k]; });
+        each_copy(v, l, [&](int64_t k, int32_t) { mean += q_[k]; });
         mean /= static_cast<double>(degree);
         double& z = z_[layout_->label_begin[v] + l];
+        const bool moved = mean != z;
         dual += static_cast<double>(degree) * (mean - z) * (mean - z);
         z = mean;
         copies += static_cast<double>(degree);
-        each_copy(v, l, [&](int64_t k) {
+        each_copy(v, l, [&](int64_t k, int32_t s) {
+          if (q_[k] != mean) stale_maximum_[s] = 1;
+          if (moved || q_[k] != mean) stale_step_[s] = 1;
           u_[k] -= eta * (q_[k] - mean);
           primal += (q_[k] - mean) * (q_[k] - mean);
         });
@@ -155,6 +168,19 @@ class FactorRelaxation {
         z_[k] = own_[k] > -kInfinity ? 1.0 / static_cast<double>(std::max<int64_t>(possible, 1)) : 0.0;
       }
     }
+    row_tops_.resize(layout_->message_size);
+    for (const MessageLayout::Sender& sender : layout_->senders) {
+      if (sender.table < 0) continue;
+      const SoftFactor soft = graphs.factor(g_, sender.number);
+      const int64_t columns = labels_of(soft.scope[1]);
+      const double* row = theta_ + soft.first_part;
+      double* const tops = row_tops_.data() + layout_->edges[static_cast<size_t>(sender.first_edge)].begin;
+      for (int64_t a = 0; a < labels_of(soft.scope[0]); ++a, row += columns)
+        tops[a] = *std::max_element(row, row + columns);
+    }
+    maximum_.assign(layout_->senders.size(), 0.0);
+    stale_maximum_.assign(layout_->senders.size(), 1);
+    stale_step_.assign(layout_->senders.size(), 1);
     u_.assign(layout_->message_size, 0.0);
     q_.assign(u_.size(), 0.0);
     steps_.resize(layout_->senders.size());
@@ -183,6 +209,13 @@ class FactorRelaxation {
       for (int64_t j = 0; j < sender.arity; ++j) total += weight(j, tuple_[j]);
       return total;
     };
+    if (sender.table >= 0) {
+      const int64_t cell = best_pair(s, weights, scale, extra);
+      if (cell < 0) return false;
+      found[0] = static_cast<int32_t>(cell / labels_of(edges[1].variable));
+      found[1] = static_cast<int32_t>(edges[1].begin - base + cell % labels_of(edges[1].variable));
+      return true;
+    }
     if (!sender.hard) {
       const SoftFactor soft = graphs_->factor(g_, sender.number);
       const bool all = soft.form == FactorForm::kPartial;
@@ -256,6 +289,34 @@ class FactorRelaxation {
     return true;
   }
 
+  // The same for a dense factor of two variables: the first of the best cells, or -1. No cell of a row is better than
+  // the largest score of the row with the largest weight, so most rows are not read. Rounding is monotone, so this is
+  // exact.
+  int64_t best_pair(size_t s, const double* weights, double scale, double& extra) {
+    const MessageLayout::Sender& sender = layout_->senders[s];
+    const SoftFactor soft = graphs_->factor(g_, sender.number);
+    const double* const scores = theta_ + soft.first_part;
+    const int64_t rows = labels_of(soft.scope[0]), columns = labels_of(soft.scope[1]);
+    const double* const of_columns = weights + rows;
+    const double* const tops = row_tops_.data() + layout_->edges[static_cast<size_t>(sender.first_edge)].begin;
+    const double top_column = *std::max_element(of_columns, of_columns + columns);
+    double top = -kInfinity;
+    int64_t cell = -1;
+    for (int64_t a = 0; a < rows; ++a) {
+      if (!(weights[a] + top_column + scale * tops[a] > top)) continue;
+      const double* const row = scores + a * columns;
+      for (int64_t b = 0; b < columns; ++b) {
+        const double value = weights[a] + of_columns[b] + scale * row[b];
+        if (value > top) {
+          top = value;
+          cell = a * columns + b;
+        }
+      }
+    }
+    extra = cell < 0 ? 0.0 : scores[cell];
+    return cell;
+  }
+
   bool choose_by_count(const HardFactor& hard) {
     const int64_t n = hard.arity;
     int64_t least = 0, most = n;
@@ -304,8 +365,10 @@ class FactorRelaxation {
 
   template <typename Visit>
   void each_copy(int64_t v, int64_t l, const Visit& visit) {
-    for (int64_t k = layout_->edge_begin[v]; k < layout_->edge_begin[v + 1]; ++k)
-      visit(layout_->edges[layout_->edges_of[k]].begin + l);
+    for (int64_t k = layout_->edge_begin[v]; k < layout_->edge_begin[v + 1]; ++k) {
+      const MessageLayout::Edge& edge = layout_->edges[layout_->edges_of[k]];
+      visit(edge.begin + l, edge.sender);
+    }
   }
 
   // Picks the label with the largest z, or the highest score for variables in no factor.
@@ -456,11 +519,14 @@ class FactorRelaxation {
   int64_t g_ = 0;
   const MessageLayout* layout_ = nullptr;
   const double* theta_ = nullptr;
-  std::vector<int32_t>* best_ = nullptr;  // the best labeling so far
-  double size_ = 1, scale_ = 1;
+  std::vector<int32_t>* best_ = nullptr;   // the best labeling so far
+  double size_ = 1, scale_ = 1, eta_ = 0;  // eta of the last step
   std::vector<double> own_, share_, z_, u_, q_, weights_, slopes_, gain_, scores_;
+  std::vector<double> row_tops_;  // the largest score of each row of a dense factor of two variables, at its first edge
   std::vector<int32_t> labels_, tuple_, yes_, no_, order_;
   std::vector<char> chosen_;
+  std::vector<double> maximum_;                   // of each factor, unless it is stale
+  std::vector<char> stale_maximum_, stale_step_;  // whether each factor must be solved again
   std::vector<HullProjection> steps_;
   tree::Arborescence arborescence_;
 };

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "protocol/problem.h"
+#include "protocol/checks.h"
 
 namespace margrave {
 

@@ -12,6 +12,8 @@
 #include "engines/clique_tree.h"
 #include "engines/factor_messages.h"
 #include "engines/factor_relaxation.h"
+#include "protocol/checks.h"
+#include "protocol/scratch.h"
 
 namespace margrave {
 

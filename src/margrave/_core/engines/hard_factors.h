@@ -14,6 +14,7 @@
 #include "engines/arborescence.h"
 #include "engines/factor_graphs.h"
 #include "engines/hypergraph.h"
+#include "protocol/checks.h"
 
 namespace margrave {
 

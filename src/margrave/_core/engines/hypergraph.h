@@ -15,7 +15,9 @@
 #include <vector>
 
 #include "engines/lazy_kbest.h"
-#include "protocol/problem.h"
+#include "protocol/checks.h"
+#include "protocol/outputs.h"
+#include "protocol/random.h"
 
 namespace margrave {
 

@@ -10,7 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "protocol/problem.h"
+#include "protocol/checks.h"
+#include "protocol/outputs.h"
 
 namespace margrave {
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engines/factor_graphs.h"
+#include "protocol/checks.h"
 
 namespace margrave {
 

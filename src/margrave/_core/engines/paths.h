@@ -12,7 +12,10 @@
 #include <vector>
 
 #include "engines/hypergraph.h"
-#include "protocol/problem.h"
+#include "protocol/checks.h"
+#include "protocol/outputs.h"
+#include "protocol/random.h"
+#include "protocol/scratch.h"
 #include "simd/loops.h"
 
 namespace margrave {

@@ -41,7 +41,10 @@
 #include "engines/eisner.h"
 #include "engines/hypergraph.h"
 #include "engines/semirings.h"
-#include "protocol/problem.h"
+#include "protocol/checks.h"
+#include "protocol/outputs.h"
+#include "protocol/scratch.h"
+#include "simd/loops.h"
 
 namespace margrave::second_order {
 
@@ -349,8 +352,9 @@ class Items {
 // `size` values from the scratch memory.
 template <class T>
 T* take(Scratch& scratch, int64_t size, T value) {
-  static_assert(sizeof(T) % sizeof(double) == 0 && alignof(T) == alignof(double));
-  auto* numbers = reinterpret_cast<T*>(scratch.take(size * static_cast<int64_t>(sizeof(T) / sizeof(double))));
+  constexpr int64_t kBytes = sizeof(double);
+  static_assert(sizeof(T) % kBytes == 0 && alignof(T) == alignof(double));
+  auto* numbers = reinterpret_cast<T*>(scratch.take(size * static_cast<int64_t>(sizeof(T)) / kBytes));
   std::uninitialized_fill_n(numbers, size, value);
   return numbers;
 }

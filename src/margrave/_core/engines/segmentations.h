@@ -17,8 +17,10 @@
 #include "engines/hypergraph.h"
 #include "engines/lazy_kbest.h"
 #include "engines/segments.h"
-#include "protocol/problem.h"
+#include "protocol/checks.h"
+#include "protocol/outputs.h"
 #include "protocol/random.h"
+#include "protocol/scratch.h"
 #include "simd/loops.h"
 
 namespace margrave {

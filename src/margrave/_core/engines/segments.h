@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "protocol/problem.h"
+#include "protocol/checks.h"
 
 namespace margrave {
 
@@ -24,6 +24,7 @@ class Segments {
       most_ = std::max<int64_t>(most_, m);
       width_ += m;
     }
+    checked_count(width_, "lengths of all labels");
     int64_t ended = 0;
     for (int64_t e = 0; e <= most_; ++e) {
       ended_.push_back(ended);
@@ -96,10 +97,11 @@ struct SegmentTags {
       const bool longer = segments.longest(static_cast<int64_t>(l)) > 1;
       if ((inside[l] >= 0) != longer)
         throw InputError("a label has a tag for the inside of segments exactly if they may have several tokens.");
-      for (const int32_t tag : {first[l], inside[l]}) {
-        if (tag == -1 && !longer) continue;
-        if (tag < 0 || tag >= tags || used[tag]++) throw InputError("tags must be distinct.");
-      }
+      const auto use = [&](int32_t tag) {
+        if (tag < 0 || tag >= tags || used[tag]++) throw InputError("tags must be distinct, and from 0 on.");
+      };
+      use(first[l]);
+      if (longer) use(inside[l]);
     }
   }
 

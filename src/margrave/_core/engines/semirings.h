@@ -2,7 +2,7 @@
 #pragma once
 
 #include "engines/wide.h"
-#include "protocol/problem.h"
+#include "protocol/checks.h"
 
 namespace margrave::semiring {
 

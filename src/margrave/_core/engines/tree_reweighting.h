@@ -10,6 +10,7 @@
 
 #include "engines/factor_messages.h"
 #include "engines/spanning_forests.h"
+#include "protocol/checks.h"
 
 namespace margrave {
 

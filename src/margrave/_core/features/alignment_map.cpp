@@ -8,6 +8,9 @@
 #include <vector>
 
 #include "bindings/binding.h"
+#include "protocol/checks.h"
+#include "protocol/features.h"
+#include "protocol/structure.h"
 #include "structures/alignment.h"
 
 namespace margrave {

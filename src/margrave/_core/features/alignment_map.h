@@ -16,7 +16,9 @@
 #include <utility>
 #include <vector>
 
-#include "protocol/problem.h"
+#include "protocol/checks.h"
+#include "protocol/features.h"
+#include "protocol/scratch.h"
 #include "rows/sparse_rows.h"
 #include "rows/tokens.h"
 #include "structures/alignment.h"

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bindings/binding.h"
+#include "protocol/features.h"
 #include "structures/factor_graph.h"
 
 namespace margrave {

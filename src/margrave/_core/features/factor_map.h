@@ -18,7 +18,8 @@
 #include <vector>
 
 #include "engines/factor_graphs.h"
-#include "protocol/problem.h"
+#include "protocol/checks.h"
+#include "protocol/features.h"
 #include "rows/sparse_rows.h"
 #include "rows/tokens.h"
 

@@ -1,4 +1,6 @@
 // Python bindings common to all feature maps.
+#include "protocol/features.h"
+
 #include "bindings/binding.h"
 
 namespace margrave {

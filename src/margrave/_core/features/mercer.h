@@ -20,7 +20,8 @@
 #include <vector>
 
 #include "features/table.h"
-#include "protocol/problem.h"
+#include "protocol/checks.h"
+#include "protocol/features.h"
 #include "rows/vocabulary.h"
 #include "simd/loops.h"
 

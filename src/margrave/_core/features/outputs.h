@@ -13,7 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "protocol/problem.h"
+#include "protocol/checks.h"
+#include "protocol/features.h"
 
 namespace margrave {
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bindings/binding.h"
+#include "protocol/checks.h"
 
 namespace margrave {
 namespace {
@@ -95,6 +96,7 @@ static void bind(nb::module_& m) {
       .def(
           "labels",
           [](const TagPairs& pairs, const TreeAttributes& words, const std::optional<In<bool>>& left, int32_t labels) {
+            checked_count(labels, "labels", 1, TagPairs::kMostLabels);
             const std::vector<bool> stays = to_flags(left);
             TagPairs::Sets sets;
             {
@@ -110,15 +112,18 @@ static void bind(nb::module_& m) {
   m.def(
       "arcs_of_trees",
       [](const In<int64_t>& words, const In<int32_t>& heads) {
+        auto unread = static_cast<int64_t>(heads.size());
+        for (size_t i = 0; i < words.size(); ++i) {
+          if (words.data()[i] < 0 || words.data()[i] > unread) throw InputError("there must be one head per word.");
+          unread -= words.data()[i];
+        }
+        if (unread) throw InputError("there must be one head per word.");
         std::vector<bool> left;
         size_t at = 0;
         for (size_t i = 0; i < words.size(); ++i)
-          for (int64_t word = 1; word <= words.data()[i]; ++word, ++at) {
-            if (at >= heads.size()) throw InputError("there must be one head per word.");
+          for (int64_t word = 1; word <= words.data()[i]; ++word, ++at)
             for (int64_t h = 0; h <= words.data()[i]; ++h)
               if (h != word) left.push_back(heads.data()[at] == h);
-          }
-        expect_size(heads, static_cast<int64_t>(at), "heads");
         return flags(left);
       },
       "words"_a, "heads"_a, nb::rv_policy::move,
@@ -133,7 +138,7 @@ static void bind(nb::module_& m) {
         expect_size(mu, parts, "mu");
         expect_size(tree, words, "tree");
         if (gold) expect_size(*gold, words, "gold");
-        if (most < 1) throw InputError("at least one head per word must be left.");
+        checked_count(most, "heads per word", 1);
         std::vector<const int32_t*> kept{tree.data()};
         if (gold) kept.push_back(gold->data());
         std::vector<bool> left;

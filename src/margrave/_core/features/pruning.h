@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "inputs/tree_templates.h"
-#include "protocol/problem.h"
+#include "protocol/checks.h"
 #include "structures/tree_structure.h"
 
 namespace margrave {
@@ -23,6 +23,8 @@ class TagPairs {
   };
 
   static uint64_t key(uint64_t head, uint64_t word) { return mix_bits(head) + word; }
+  // Besides pairs of tags, the labels of all arcs from the root and of all other arcs are stored, under these keys.
+  static constexpr uint64_t kFromRoot = 1, kFromWord = 2;
 
   // heads, labels: by word, sentence by sentence; null labels: arcs have none.
   void learn(const TreeAttributes& words, const int32_t* heads, const int32_t* labels) {
@@ -33,9 +35,8 @@ class TagPairs {
         int32_t& longest = *heads < m ? seen.right : seen.left;
         longest = std::max(longest, static_cast<int32_t>(std::abs(*heads - m)));
         if (!labels) continue;
-        const int32_t label = *labels++;
-        const auto at = std::lower_bound(seen.labels.begin(), seen.labels.end(), label);
-        if (at == seen.labels.end() || *at != label) seen.labels.insert(at, label);
+        add(seen.labels, *labels);
+        add(seen_[*heads == 0 ? kFromRoot : kFromWord].labels, *labels++);
       }
   }
 
@@ -57,7 +58,12 @@ class TagPairs {
     return left;
   }
 
-  // The labels that arcs can have, as sets. The first set has all labels, for pairs of tags that were not seen.
+  // More labels than any treebank has; a list of all of them must fit into memory.
+  static constexpr int64_t kMostLabels = int64_t{1} << 20;
+
+  // The labels that arcs can have, as sets. The first two sets are for pairs of tags that were not seen, for arcs from
+  // words and from the root. They have all labels; but where all arcs from the root had one label, only they can have
+  // it, and no other (unless other arcs had it, too).
   struct Sets {
     std::vector<int32_t> of_arc;  // of the kept arcs, in order
     std::vector<int64_t> begin{0};
@@ -65,18 +71,31 @@ class TagPairs {
   };
   Sets labels_of(const TreeAttributes& words, const std::vector<bool>& left, int32_t labels) const {
     Sets sets;
-    for (int32_t label = 0; label < labels; ++label) sets.members.push_back(label);
-    sets.begin.push_back(labels);
-    std::unordered_map<const Seen*, int32_t> numbers{{nullptr, 0}};
+    const std::vector<int32_t>*from_root = labels_from(kFromRoot), *from_word = labels_from(kFromWord);
+    const bool one = from_root && from_root->size() == 1;
+    const bool apart =
+        one && from_word && !std::binary_search(from_word->begin(), from_word->end(), from_root->front());
+    for (const bool root : {false, true}) {
+      for (int32_t label = 0; label < labels; ++label)
+        if (root ? !one || label == from_root->front() : !apart || label != from_root->front())
+          sets.members.push_back(label);
+      sets.begin.push_back(static_cast<int64_t>(sets.members.size()));
+    }
+    std::unordered_map<const Seen*, int32_t> numbers;
     size_t next = 0;
     for (int64_t i = 0; i < words.examples(); ++i) {
       const int n = words.words(i);
       for (int m = 1; m <= n; ++m)
         for (int h = 0; h <= n; ++h) {
-          if (h == m || (!left.empty() && !left.at(next++))) continue;
+          if (h == m) continue;
+          if (!left.empty() && next == left.size()) throw InputError("there must be one entry of left per arc.");
+          if (!left.empty() && !left[next++]) continue;
           const Seen* seen = find(words.tag(i, h), words.tag(i, m));
-          if (seen && seen->labels.empty()) seen = nullptr;
-          const auto [at, is_new] = numbers.emplace(seen, static_cast<int32_t>(numbers.size()));
+          if (!seen || seen->labels.empty()) {
+            sets.of_arc.push_back(h == 0);
+            continue;
+          }
+          const auto [at, is_new] = numbers.emplace(seen, static_cast<int32_t>(numbers.size()) + 2);
           if (is_new) {
             sets.members.insert(sets.members.end(), seen->labels.begin(), seen->labels.end());
             sets.begin.push_back(static_cast<int64_t>(sets.members.size()));
@@ -92,6 +111,15 @@ class TagPairs {
   void restore(uint64_t key, Seen seen) { seen_[key] = std::move(seen); }
 
  private:
+  static void add(std::vector<int32_t>& labels, int32_t label) {
+    const auto at = std::lower_bound(labels.begin(), labels.end(), label);
+    if (at == labels.end() || *at != label) labels.insert(at, label);
+  }
+  const std::vector<int32_t>* labels_from(uint64_t key) const {
+    const auto found = seen_.find(key);
+    return found == seen_.end() ? nullptr : &found->second.labels;
+  }
+
   bool leaves(const TreeAttributes& words, int64_t i, int h, int m) const {
     if (h == 0 || std::abs(h - m) == 1) return true;
     const Seen* seen = find(words.tag(i, h), words.tag(i, m));

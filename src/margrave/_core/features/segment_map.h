@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "features/table.h"
+#include "protocol/checks.h"
+#include "protocol/features.h"
 #include "rows/sparse_rows.h"
 #include "structures/semi_markov.h"
 

@@ -17,7 +17,9 @@
 
 #include "features/tree_map.h"
 #include "inputs/tree_templates.h"
-#include "protocol/problem.h"
+#include "protocol/checks.h"
+#include "protocol/features.h"
+#include "protocol/interfaces.h"
 #include "rows/sparse_rows.h"
 #include "structures/constituents.h"
 

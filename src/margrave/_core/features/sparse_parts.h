@@ -9,7 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "protocol/problem.h"
+#include "protocol/checks.h"
+#include "protocol/features.h"
 #include "rows/sparse_rows.h"
 #include "rows/tokens.h"
 

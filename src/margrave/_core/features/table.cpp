@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "bindings/binding.h"
+#include "protocol/checks.h"
+#include "protocol/features.h"
 
 namespace margrave {
 

@@ -14,7 +14,9 @@
 #include <utility>
 #include <vector>
 
-#include "protocol/problem.h"
+#include "protocol/checks.h"
+#include "protocol/features.h"
+#include "protocol/interfaces.h"
 #include "rows/sparse_rows.h"
 #include "rows/tokens.h"
 #include "simd/loops.h"
@@ -26,7 +28,7 @@ class Pairs {
  public:
   Pairs(int64_t attributes, int64_t labels) : attributes_(attributes), labels_(labels) {
     if (attributes < 0 || labels < 1) throw InputError("a table needs at least one label.");
-    if (attributes > 0 && labels > (int64_t{1} << 40) / attributes)
+    if (attributes > 0 && labels > kMostWeights / attributes)
       throw InputError("a table of " + std::to_string(attributes) + " attributes and " + std::to_string(labels) +
                        " columns is too large.");
   }

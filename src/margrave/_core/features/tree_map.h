@@ -15,7 +15,9 @@
 #include <vector>
 
 #include "inputs/tree_templates.h"
-#include "protocol/problem.h"
+#include "protocol/checks.h"
+#include "protocol/features.h"
+#include "protocol/outputs.h"
 #include "rows/fingerprint_table.h"
 #include "rows/sparse_rows.h"
 #include "structures/tree_structure.h"
@@ -147,12 +149,12 @@ class TreeMap final : public Features {
                std::vector<std::pair<std::string, double>>& found) const {
     std::vector<TreePart> tree_parts;
     structure_->tree_parts(i, tree_parts);
-    each_named(*attributes_, i, tree_parts.at(static_cast<size_t>(part)), labels,
-               [&](uint64_t f, bool of_label, const std::string& name) {
-                 const int32_t label = tree_parts[part].label;
-                 const int64_t k = of_label ? weights_.index(f, label) : weights_.index(f);
-                 if (k >= 0) found.emplace_back(name, w[k]);
-               });
+    if (part < 0 || part >= static_cast<int64_t>(tree_parts.size())) throw InputError("the part is out of range.");
+    each_named(*attributes_, i, tree_parts[part], labels, [&](uint64_t f, bool of_label, const std::string& name) {
+      const int32_t label = tree_parts[part].label;
+      const int64_t k = of_label ? weights_.index(f, label) : weights_.index(f);
+      if (k >= 0) found.emplace_back(name, w[k]);
+    });
   }
 
   // Adds the attributes of the gold trees to a table, with their names.
@@ -265,8 +267,9 @@ class TreeMap final : public Features {
     fingerprints.append_names(TreeTemplates::group_of(part), part, {}, names);
     const size_t plain = found.size();
     if (part.label >= 0) {
+      if (part.label >= static_cast<int64_t>(labels.size())) throw InputError("there must be a name for every label.");
       fingerprints.append(TreeTemplates::kLabels, part, found);
-      fingerprints.append_names(TreeTemplates::kLabels, part, labels.at(static_cast<size_t>(part.label)), names);
+      fingerprints.append_names(TreeTemplates::kLabels, part, labels[part.label], names);
     }
     for (size_t k = 0; k < found.size(); ++k) visit(found[k], k >= plain, names.at(k));
   }

@@ -12,6 +12,7 @@
 
 #include "bindings/binding.h"
 #include "inputs/conllu.h"
+#include "protocol/checks.h"
 #include "rows/vocabulary.h"
 
 namespace margrave {
@@ -51,6 +52,7 @@ nb::typed<nb::list, nb::typed<nb::list, nb::str>> column_lists(const ColumnTable
 // A table from sentences of rows of strings, each with these columns, or with one more for the label. Returns nullopt
 // for anything else; the caller reports the error.
 std::optional<ColumnTable> table_of_rows(const nb::handle& sentences, int64_t columns, int64_t label) {
+  checked_count(columns, "columns");
   const auto is_sequence = [](PyObject* object) { return PyList_CheckExact(object) || PyTuple_CheckExact(object); };
   if (!is_sequence(sentences.ptr())) return std::nullopt;
   auto text = std::make_shared<std::string>();

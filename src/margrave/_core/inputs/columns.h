@@ -100,7 +100,7 @@ struct Added {
 };
 
 inline void append_probability(double p, std::string& text) {
-  char digits[64];
+  char digits[320];  // The largest number has 309 digits before the point.
   const auto [end, error] = std::to_chars(digits, digits + sizeof digits, p, std::chars_format::fixed, 4);
   text.append(digits, end);
 }

@@ -14,6 +14,7 @@
 #include "inputs/column_table.h"
 #include "inputs/columns.h"
 #include "inputs/lines.h"
+#include "protocol/checks.h"
 
 namespace margrave {
 
@@ -286,7 +287,7 @@ inline std::string conllu_lines(const ConlluText& parsed, const std::vector<Fill
     relations = relations || each.column.field == conllu::kRelation;
     for (const std::string& text : each.texts)
       if (text.empty() || text.find_first_of(std::string_view("\t\n\r\0", 4)) != std::string::npos)
-        throw InputError("the label '" + text + "' cannot be written as a field of CoNLL-U.");
+        throw InputError("the label '" + shown(text) + "' cannot be written as a field of CoNLL-U.");
   }
   std::string text;
   text.reserve(parsed.text->size() + parsed.lines.size());

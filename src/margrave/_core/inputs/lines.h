@@ -5,9 +5,17 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <string>
 #include <string_view>
 
 namespace margrave {
+
+// Text from outside as a message quotes it: cut after some bytes, but not within a character.
+inline std::string shown(std::string_view text, size_t most = 80) {
+  if (text.size() <= most) return std::string(text);
+  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0) == 0x80) --most;
+  return std::string(text.substr(0, most)) + "...";
+}
 
 inline constexpr std::string_view kBlanks = " \t\r\f\v";  // separate columns
 

@@ -9,6 +9,7 @@
 
 #include "bindings/binding.h"
 #include "bindings/labels.h"
+#include "protocol/checks.h"
 
 namespace margrave {
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "engines/segments.h"
+#include "protocol/checks.h"
 #include "rows/tokens.h"
 #include "rows/vocabulary.h"
 

@@ -32,7 +32,7 @@ static void bind(nb::module_& m) {
   nb::class_<TemplateNames, KeyedNames>(m, "TemplateNames", nb::is_weak_referenceable(),
                                         "Compiled templates, with the numbers of the values seen so far.")
       .def(nb::new_(&compile), "templates"_a, "terms"_a)
-      .def("__len__", &TemplateNames::size, "How many values and pairs of values have a number.")
+      .def("__len__", &count_numbers, "How many values and pairs of values have a number.")
       .def(
           "attributes",
           [](const std::shared_ptr<TemplateNames>& names, const ColumnTable& table, int64_t label,

@@ -22,6 +22,7 @@
 
 #include "inputs/column_table.h"
 #include "inputs/functions.h"
+#include "protocol/checks.h"
 #include "rows/keyed.h"
 #include "rows/vocabulary.h"
 
@@ -138,7 +139,7 @@ class TemplateNames : public KeyedNames {
     std::erase_if(function.unknown, [&](size_t v) { return function.value_of[v] != kUnknown; });
   }
 
-  // The count of numbered values and pairs, to which the memory is proportional.
+  // The count of numbered values and pairs, to which the memory is proportional. The mutex must be held.
   int64_t size() const {
     int64_t total = 0;
     for (const Vocabulary& of : column_values_) total += of.size();

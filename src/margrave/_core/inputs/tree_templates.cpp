@@ -10,6 +10,7 @@
 
 #include "bindings/binding.h"
 #include "bindings/template_functions.h"
+#include "protocol/checks.h"
 
 namespace margrave {
 namespace {
@@ -72,7 +73,7 @@ static void bind(nb::module_& m) {
   nb::class_<TreeTemplates>(m, "TreeTemplates", "Compiled templates over the parts of trees.")
       .def(nb::new_(&compile), "templates"_a, "terms"_a, "tags"_a)
       .def(
-          "__len__", [](const TreeTemplates& of) { return of.names()->size(); },
+          "__len__", [](const TreeTemplates& of) { return count_numbers(*of.names()); },
           "How many values have a number so far.")
       .def("attributes", &attributes, "table"_a, "label"_a, "results_of"_a,
            "The attributes of all sentences. label: a column to skip, or -1. results_of(name, values) returns the "

@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "inputs/templates.h"
+#include "protocol/checks.h"
 #include "rows/vocabulary.h"
 #include "structures/tree_part.h"
 
@@ -130,7 +131,7 @@ class TreeTemplates {
   static size_t way_row(const TreePart& part) {
     const int32_t third = part.grandparent >= 0 ? part.grandparent : part.child;
     const bool up = third >= 0 && third < part.head;
-    return static_cast<size_t>(way_of(part.head, part.word) + (up ? kWays : 0));
+    return static_cast<size_t>(way_of(part.head, part.word)) + (up ? size_t{kWays} : 0);
   }
   static uint64_t of_way(const Template& of, size_t row) {
     const auto way = static_cast<uint64_t>(row % kWays);
@@ -258,9 +259,9 @@ class TreeAttributes {
     return hashes_[token(i, place) * templates_->atoms() + atom];
   }
 
-  // The hash of the tag of a word, or of the root.
+  // The hash of the tag of a word, or of the root. Words without tags share one.
   uint64_t tag(int64_t i, int64_t place) const {
-    if (templates_->tag() < 0) throw InputError("words have no tags.");
+    if (templates_->tag() < 0) return place <= 0 ? 1 : 2;
     return hash(i, static_cast<size_t>(templates_->tag()), place);
   }
 
@@ -472,7 +473,7 @@ class Fingerprints {
       if (found == of.values.end()) of.values.push_back(value);
     }
     of.blocks = (of.values.size() + 63) / 64;
-    const auto places = static_cast<size_t>(words_ + 1);
+    const auto places = static_cast<size_t>(words_) + 1;
     of.sets.assign(places * places * of.blocks, 0);
     for (size_t low = 0; low < places; ++low)
       for (size_t high = low + 2; high < places; ++high) {
@@ -492,7 +493,8 @@ class Fingerprints {
     for (const TreeTerm& term : templates.terms(of.number)) {
       std::vector<std::string> longer;
       for (const std::string& so_far : spelled)
-        for (const std::string& value : term_values(term, part, label)) longer.push_back(so_far + separator + value);
+        for (const std::string& value : term_values(term, part, label))
+          longer.emplace_back(so_far).append(separator).append(value);
       spelled = std::move(longer);
       separator = "|";
     }

@@ -15,7 +15,12 @@
 #include <utility>
 #include <vector>
 
+#include "protocol/checks.h"
+#include "protocol/features.h"
+#include "protocol/interfaces.h"
+#include "protocol/outputs.h"
 #include "protocol/problem.h"
+#include "protocol/scratch.h"
 
 namespace margrave {
 

@@ -9,7 +9,13 @@
 #include <vector>
 
 #include "losses/family.h"
+#include "protocol/checks.h"
 #include "protocol/forwarding.h"
+#include "protocol/interfaces.h"
+#include "protocol/lock_step.h"
+#include "protocol/outputs.h"
+#include "protocol/problem.h"
+#include "protocol/scratch.h"
 
 namespace margrave {
 

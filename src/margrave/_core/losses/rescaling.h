@@ -13,7 +13,13 @@
 #include <functional>
 #include <vector>
 
+#include "losses/cost_counts.h"
 #include "losses/family.h"
+#include "protocol/checks.h"
+#include "protocol/interfaces.h"
+#include "protocol/outputs.h"
+#include "protocol/problem.h"
+#include "protocol/scratch.h"
 
 namespace margrave {
 
@@ -119,13 +125,21 @@ inline void by_problem(const Problem& problem, int64_t i, const Rescaling& rule,
   offer(rule, cost, score_of(theta, worker.gold) - score_of(theta, answer.y), answer.y, worker.gold, best);
 }
 
+inline constexpr double kRounding = 1e-9;  // relative error of sums of scores
+
+// Outputs with lower scores violate no constraint. With slack re-scaling, H > 0 implies m < 1.
+inline double least_violating(const Rescaling& rule, double gold_score) {
+  return rule.of_slack ? gold_score - 1 - kRounding * (1 + std::fabs(gold_score)) : -kInfinity;
+}
+
 // Stratified by cost: the best output at each value of it (003, section 3.2: "a generic strategy is a two stage
 // approach"). F1 = 2 tp / (gold items + items) is the same for all outputs with equally many correct and wrong items.
 // The two counts are digits of one number (Joachims 2005). Items are parts, or the items of Counted::counts.
 //
 // Outputs with low scores are not searched for. With slack re-scaling, H > 0 implies m < 1. The F1 cost is at most 1,
-// so H <= 1 - m under either re-scaling. Then only outputs with m < 1 - H(y*) can violate more than the best output y*
-// by score. H rises with the F1 cost, which rises with wrong items and falls with correct ones. So an output is not
+// so r <= r_1, that of a cost of 1, and H <= r_1 - m with margin re-scaling, H <= r_1 (1 - m) with slack re-scaling.
+// Then only outputs with m < r_1 - H(y*), or m < 1 - H(y*) / r_1, can violate more than the best output y* by score. H
+// rises with the F1 cost, which rises with wrong items and falls with correct ones. So an output is not
 // needed if another one scores as much, with no more correct items and no fewer wrong ones.
 inline void by_cost(const Problem& problem, const Offered<Counted>& counted, int64_t i, const Rescaling& rule,
                     const double* theta, double gold_score, Worker& worker, Violation& best) {
@@ -161,15 +175,14 @@ inline void by_cost(const Problem& problem, const Offered<Counted>& counted, int
     }
     offer(rule, cost, gold_score - value, y, worker.gold, best);
   };
-  constexpr double kRounding = 1e-9;  // relative error of sums of scores
-  double least = -kInfinity;
+  double least = least_violating(rule, gold_score);
   if (rule.cost == CostKind::kF1) {
     Output& y = worker.answer.y;
     const double value = problem.argmax(i, theta, y, worker.scratch);
     offer_coded(static_cast<int64_t>(score_of(code, y)), value, y);
-    least = gold_score - 1 + best.value - kRounding * (1 + std::fabs(gold_score));
-  } else if (rule.of_slack) {
-    least = gold_score - 1 - kRounding * (1 + std::fabs(gold_score));
+    const double top = rule.root(rule.gamma);
+    least = gold_score - (rule.of_slack ? 1 : top) + best.value / (rule.of_slack ? top : 1) -
+            kRounding * (1 + std::fabs(gold_score));
   }
   std::vector<CostedOutput> outputs;
   const Needless needless{least, rule.cost == CostKind::kF1 ? of_gold + 1 : 0};
@@ -191,7 +204,8 @@ inline void by_multiplier(const Problem& problem, int64_t i, const Rescaling& ru
   const int64_t n = problem.parts(i);
   double* delta = worker.scratch.take(n);
   double* v = worker.scratch.take(n);
-  const double c0 = problem.cost(i, delta);
+  const double c0 = rule.gamma * problem.cost(i, delta);
+  for (int64_t p = 0; p < n; ++p) delta[p] *= rule.gamma;
   best.bound = kInfinity;
   double low = 0, high = kInfinity, lambda = 1;
   for (int k = 0; k < kSearches && (high == kInfinity || high - low > 1e-9 * high); ++k) {
@@ -200,7 +214,7 @@ inline void by_multiplier(const Problem& problem, int64_t i, const Rescaling& ru
     double cost = c0;
     for (const int32_t part : worker.answer.y) cost += delta[part];
     const double m = gold_score - score_of(theta, worker.answer.y);
-    offer(rule, cost, m, worker.answer.y, worker.gold, best);
+    offer(rule, cost / rule.gamma, m, worker.answer.y, worker.gold, best);
     const double T = std::max(top, 0.0);
     double bound = T + 1 / (4 * lambda);
     if (rule.of_slack)
@@ -242,6 +256,23 @@ inline bool whole(const double* delta, int64_t n, double c0) {
   for (int64_t k = 0; k < n; ++k)
     if (!(std::fabs(delta[k]) <= 1e6) || delta[k] != std::floor(delta[k])) return false;
   return c0 == std::floor(c0);
+}
+
+// Searches by multiplier. If that proves nothing, also among the best outputs at each cost, where costs can be counted.
+inline void by_multiplier_or_cost(const Problem& problem, int64_t i, const Rescaling& rule, const double* theta,
+                                  double gold_score, Worker& worker, Violation& best) {
+  by_multiplier(problem, i, rule, theta, gold_score, worker, best);
+  if (best.exact || !(problem.traits().offers & kArgmaxByCost)) return;
+  const int64_t n = problem.parts(i);
+  double* delta = worker.scratch.take(n);
+  double* code = worker.scratch.take(n);
+  const double c0 = problem.cost(i, delta);
+  if (!count_costs(problem, i, delta, code, worker)) return;
+  std::vector<CostedOutput> outputs;
+  problem.argmax_by_cost(i, theta, code, Needless{least_violating(rule, gold_score)}, outputs, worker.scratch);
+  for (const CostedOutput& found : outputs)
+    offer(rule, c0 + score_of(delta, found.y), gold_score - found.value, found.y, worker.gold, best);
+  best.exact = true;
 }
 
 }  // namespace rescaling
@@ -291,7 +322,7 @@ inline Violation ViolationSearch::most_violated(int64_t i, const double* w, Work
     if ((traits_.offers & kArgmaxByCost) && rescaling::whole(delta, n, c0))
       rescaling::by_cost(problem, counted_, i, rule, theta, scored(), worker, best);
     else
-      rescaling::by_multiplier(problem, i, rule, theta, scored(), worker, best);
+      rescaling::by_multiplier_or_cost(problem, i, rule, theta, scored(), worker, best);
   }
   if (!best.found) best.y = worker.gold;
   std::sort(best.y.begin(), best.y.end());

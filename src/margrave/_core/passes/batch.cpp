@@ -8,6 +8,9 @@
 
 #include "bindings/binding.h"
 #include "bindings/output_arrays.h"
+#include "protocol/checks.h"
+#include "protocol/outputs.h"
+#include "protocol/problem.h"
 
 namespace margrave {
 namespace {
@@ -93,7 +96,7 @@ static void bind(nb::module_& m) {
       "kbest_all",
       [](const Problem& p, const Weights& w, int64_t k, int threads, const Weights& theta) {
         const Scores scores = scores_of(p, w, theta);
-        if (k < 1) throw InputError("k must be at least 1.");
+        checked_count(k, "outputs per example", 1);
         std::vector<std::vector<ScoredOutput>> outputs;
         {
           const nb::gil_scoped_release release;
@@ -121,7 +124,7 @@ static void bind(nb::module_& m) {
       [](const Problem& p, const Weights& w, double beta, int64_t n, uint64_t seed, int threads, const Weights& theta) {
         const Scores scores = scores_of(p, w, theta);
         expect_beta(beta, "samples");
-        if (n < 1) throw InputError("n must be at least 1.");
+        checked_count(n, "outputs per example", 1);
         std::vector<std::vector<Output>> outputs;
         {
           const nb::gil_scoped_release release;

@@ -10,11 +10,22 @@
 #include <vector>
 
 #include "losses/family.h"
+#include "protocol/checks.h"
+#include "protocol/lock_step.h"
+#include "protocol/outputs.h"
+#include "protocol/problem.h"
+#include "protocol/random.h"
+#include "protocol/scratch.h"
 #include "threads/parallel.h"
 
 namespace margrave {
 
-inline constexpr int64_t kPollEvery = 512;  // examples between two checks for Ctrl-C
+// Whether to look for Ctrl-C and the time limit after a visit, which is quick but not free: every few examples, and
+// after each one whose inference may take long, such as a grid.
+inline bool poll_is_due(const Problem& problem, int64_t i, int64_t visits) {
+  constexpr int64_t kEvery = 8, kManyParts = 2000;
+  return visits % kEvery == 0 || problem.parts(i) >= kManyParts;
+}
 
 // Where the parts of each example begin when those of all examples are stored consecutively.
 inline std::vector<int64_t> part_offsets(const Problem& problem) {
@@ -132,13 +143,14 @@ void for_examples(const Problem& problem, int threads, const Poll& poll, const V
     for (int64_t i = first; i < last; ++i) {
       worker.make_room(problem.parts(i));
       visit(i, thread, worker);
+      if (thread == 0 && poll_is_due(problem, i, i - first + 1)) poll();
     }
   };
   for_blocks_of_examples(partition(problem), threads, poll, visit_block, [](int64_t, int) {}, [] {});
 }
 
-// Calls visit(first, last, worker, sum) for all blocks and adds each `sum` to total, in the order of the blocks. If
-// total is null, so is sum.
+// Calls visit(first, last, thread, worker, sum) for all blocks and adds each `sum` to total, in the order of the
+// blocks. If total is null, so is sum.
 template <typename Visit>
 void sum_over_blocks(const Partition& blocks, int64_t dim, int threads, const Poll& poll, const Visit& visit,
                      double* total) {
@@ -147,7 +159,7 @@ void sum_over_blocks(const Partition& blocks, int64_t dim, int threads, const Po
   const auto visit_block = [&](int64_t first, int64_t last, int thread, Worker& worker) {
     std::vector<double>& sum = sums[thread];
     if (total && sum.empty()) sum.resize(static_cast<size_t>(dim));
-    visit(first, last, worker, total ? sum.data() : nullptr);
+    visit(first, last, thread, worker, total ? sum.data() : nullptr);
   };
   const auto add = [&](int64_t block, int thread) {
     if (!total) return;
@@ -163,10 +175,11 @@ void sum_over_blocks(const Partition& blocks, int64_t dim, int threads, const Po
 // The same with visit(example, worker, sum) for all examples.
 template <typename Visit>
 void sum_over_examples(const Problem& problem, int threads, const Poll& poll, const Visit& visit, double* total) {
-  const auto visit_block = [&](int64_t first, int64_t last, Worker& worker, double* sum) {
+  const auto visit_block = [&](int64_t first, int64_t last, int thread, Worker& worker, double* sum) {
     for (int64_t i = first; i < last; ++i) {
       worker.make_room(problem.parts(i));
       visit(i, worker, sum);
+      if (thread == 0 && poll_is_due(problem, i, i - first + 1)) poll();
     }
   };
   sum_over_blocks(partition(problem), problem.dim(), threads, poll, visit_block, total);
@@ -244,7 +257,7 @@ inline void losses_and_gradient(const Problem& problem, const double* w, const L
   if (!family.beyond_parts(problem)) {
     const auto together = problem.lock_step(w, finite ? family.beta : 1.0, 0);
     if (together && (finite || together->argmax_is_faster())) {
-      const auto visit = [&](int64_t first, int64_t last, Worker& worker, double* sum) {
+      const auto visit = [&](int64_t first, int64_t last, int, Worker& worker, double* sum) {
         losses_in_lock_step(problem, *together, family, first, last, worker, losses, sum);
       };
       const auto shared = static_cast<int64_t>(together->shared_scores().size());

@@ -15,6 +15,10 @@
 #include "losses/rescaling.h"
 #include "passes/batch.h"
 #include "passes/gram.h"
+#include "protocol/checks.h"
+#include "protocol/outputs.h"
+#include "protocol/problem.h"
+#include "protocol/scratch.h"
 #include "solvers/block_qp.h"
 
 namespace margrave {
@@ -120,10 +124,14 @@ namespace cutting {
 inline constexpr double kShare = 1e-2;      // of the residual of its slopes, to which a block is solved
 inline constexpr double kRounding = 1e-13;  // relative
 
+inline double violation(const Cut& cut, const double* theta, double gold_score) {
+  return cut.linear - cut.factor * (gold_score - score_of(theta, cut.y));
+}
+
 inline void evaluate_cuts(const Cutting& task, int64_t i, const double* theta, CutBlock& block, Worker& worker) {
   task.problem.gold(i, 0, worker.gold);
   const double gold_score = score_of(theta, worker.gold);
-  for (Cut& cut : block.cuts) cut.value = cut.linear - cut.factor * (gold_score - score_of(theta, cut.y));
+  for (Cut& cut : block.cuts) cut.value = violation(cut, theta, gold_score);
 }
 
 // Computes the missing rows of the Gram matrix. Inner products of a constraint with those before it are their scores
@@ -248,7 +256,7 @@ inline Swept sweep(const Cutting& task, double goal, int64_t most, const Poll& p
       if (gaps[k] > share) gaps[k] = refine(task, static_cast<int64_t>(k), enough, worker);
       sum += gaps[k];
       largest = std::max(largest, gaps[k]);
-      if (++visits % kPollEvery == 0) poll();
+      if (poll_is_due(task.problem, static_cast<int64_t>(k), ++visits)) poll();
     }
     left = hard ? largest : sum;
     if (whole && left <= goal) break;

@@ -3,6 +3,9 @@
 
 #include "bindings/binding.h"
 #include "bindings/output_arrays.h"
+#include "protocol/checks.h"
+#include "protocol/outputs.h"
+#include "protocol/problem.h"
 
 namespace margrave {
 namespace {
@@ -36,6 +39,23 @@ Rescaling rescaling_named(const std::string& rescale, int slack, const nb::objec
 double checked_gamma(const LossFamily& family) {
   if (!(family.gamma > 0)) throw InputError("constraints need costs: gamma must be positive.");
   return family.gamma;
+}
+
+// The outputs of joint constraints, as one_cut gives them: where those of the examples begin, their parts, factors and
+// costs times gamma.
+using JointArrays = std::vector<std::tuple<In<int64_t>, In<int32_t>, In<double>, In<double>>>;
+
+std::vector<JointOutputs> joint_outputs(const Problem& p, const JointArrays& arrays) {
+  std::vector<JointOutputs> found;
+  for (const auto& [begin, parts, factor, cost] : arrays) {
+    expect_size(begin, p.size() + 1, "begin");
+    expect_size(cost, p.size(), "cost");
+    check_bounds(begin, static_cast<int64_t>(parts.size()));
+    for (int64_t i = 0; i < p.size(); ++i)
+      check_parts({parts.data() + begin.data()[i], parts.data() + begin.data()[i + 1]}, p.parts(i));
+    found.push_back({begin.data(), parts.data(), cost.data()});
+  }
+  return found;
 }
 
 struct JointSolution {
@@ -196,7 +216,17 @@ static void bind_cuts(nb::module_& m) {
             cutting_weights(cuts.on(p, {false, 1, CostKind::kParts}, family, w.data()), w.data());
             return to_numpy(std::move(w));
           },
-          "problem"_a, "w(alpha), made anew.");
+          "problem"_a, "w(alpha), made anew.")
+      .def(
+          "slacks",
+          [](Cuts& cuts, const Problem& p, const In<double>& w) {
+            expect_size(w, p.dim(), "w");
+            std::vector<double> slack(static_cast<size_t>(p.size()));
+            const LossFamily family{kInfinity, 1.0};  // constraints already include gamma
+            known_slacks(cuts.on(p, {false, 1, CostKind::kParts}, family, nullptr), w.data(), slack.data());
+            return to_numpy(std::move(slack));
+          },
+          "problem"_a, "w"_a, "The slacks that these constraints ask for at w.");
 }
 
 }  // namespace
@@ -205,26 +235,28 @@ static void bind(nb::module_& m) {
   m.def(
       "most_violated",
       [](const Problem& p, const In<double>& w, int64_t i, const std::string& rescale, int slack,
-         const nb::object& cost) {
+         const nb::object& cost, double gamma) {
         expect_size(w, p.dim(), "w");
         expect_gold(p);
         p.check_example(i);
-        const Rescaling rule = rescaling_named(rescale, slack, cost);
+        Rescaling rule = rescaling_named(rescale, slack, cost);
+        rule.gamma = checked_gamma({kInfinity, gamma});
         Worker worker;
         worker.make_room(p.parts(i));
         Violation found = ViolationSearch(p, rule).most_violated(i, w.data(), worker);
         return std::make_tuple(found.value, found.cost, to_numpy(std::move(found.y)), found.exact, found.bound);
       },
-      "problem"_a, "w"_a, "i"_a, "rescale"_a, "slack"_a, "cost"_a,
+      "problem"_a, "w"_a, "i"_a, "rescale"_a, "slack"_a, "cost"_a, "gamma"_a = 1.0,
       "The output with the most violated constraint: H, cost, parts, whether the search was exact, and an upper bound "
       "on all H.");
   m.def(
       "svm_slacks",
       [](const Problem& p, const In<double>& w, const std::string& rescale, int slack, const nb::object& cost,
-         int threads) {
+         int threads, double gamma) {
         expect_size(w, p.dim(), "w");
         expect_gold(p);
-        const Rescaling rule = rescaling_named(rescale, slack, cost);
+        Rescaling rule = rescaling_named(rescale, slack, cost);
+        rule.gamma = checked_gamma({kInfinity, gamma});
         std::vector<double> xi(static_cast<size_t>(p.size())), bound(static_cast<size_t>(p.size()));
         {
           const nb::gil_scoped_release release;
@@ -232,7 +264,7 @@ static void bind(nb::module_& m) {
         }
         return std::make_pair(to_numpy(std::move(xi)), to_numpy(std::move(bound)));
       },
-      "problem"_a, "w"_a, "rescale"_a, "slack"_a, "cost"_a, "threads"_a,
+      "problem"_a, "w"_a, "rescale"_a, "slack"_a, "cost"_a, "threads"_a, "gamma"_a = 1.0,
       "The slack of every example at w, and an upper bound on it if inference is not exact.");
   m.def(
       "block_qp",
@@ -251,7 +283,7 @@ static void bind(nb::module_& m) {
         double left;
         {
           const nb::gil_scoped_release release;
-          left = BlockQP(h.data(), gram.data(), n, q, cap).solve(tol, a);
+          left = BlockQP(h.data(), gram.data(), n, q, cap, check_signals).solve(tol, a);
         }
         return std::make_pair(to_numpy(std::move(a)), left);
       },
@@ -287,7 +319,7 @@ static void bind(nb::module_& m) {
   bind_cuts(m);
   nb::class_<OutputCache>(m, "OutputCache", "The most recent outputs of each example.")
       .def(nb::new_([](const Problem& p, int64_t most) {
-             if (most < 0) throw InputError("the size of a cache must not be negative.");
+             checked_count(most, "outputs in a cache");
              return new OutputCache(p, most);
            }),
            "problem"_a, "most"_a)
@@ -321,24 +353,42 @@ static void bind(nb::module_& m) {
   m.def(
       "one_cut",
       [](const Problem& p, const In<double>& w, const LossFamily& family, const std::string& rescale,
-         const nb::object& cost, OutputCache& cache, bool cached, int threads) {
+         const nb::object& cost, OutputCache& cache, bool cached, const JointArrays& known, int threads) {
         expect_size(w, p.dim(), "w");
         expect_gold(p);
         cache.check(p);
+        const std::vector<JointOutputs> outputs = joint_outputs(p, known);
         Rescaling rule = rescaling_named(rescale, 1, cost);
         rule.gamma = checked_gamma(family);
         OneCut cut;
         {
           const nb::gil_scoped_release release;
-          cut = one_cut(p, rule, w.data(), family, cache, cached, checked_threads(threads), check_signals);
+          cut = one_cut(p, rule, w.data(), family, cache, cached, outputs, checked_threads(threads), check_signals);
         }
         return std::make_tuple(cut.linear, to_numpy(std::move(cut.direction)), to_numpy(std::move(cut.violation)),
                                to_numpy(std::move(cut.begin)), to_numpy(std::move(cut.parts)),
-                               to_numpy(std::move(cut.factor)), cut.missed);
+                               to_numpy(std::move(cut.factor)), to_numpy(std::move(cut.cost)), cut.missed);
       },
-      "problem"_a, "w"_a, "family"_a, "rescale"_a, "cost"_a, "cache"_a, "cached"_a, "threads"_a,
-      "The most violated joint constraint at w: linear term, direction, violations of all examples, where the parts of "
-      "their outputs begin, the parts, their factors, and how much inexact inference may have missed.");
+      "problem"_a, "w"_a, "family"_a, "rescale"_a, "cost"_a, "cache"_a, "cached"_a, "known"_a, "threads"_a,
+      "The most violated joint constraint at w, where the outputs of the known ones count too: linear term, "
+      "direction, violations of all examples, where the parts of their outputs begin, the parts, their factors, their "
+      "costs times gamma, and how much inexact inference may have missed.");
+  m.def(
+      "known_slacks",
+      [](const Problem& p, const In<double>& w, const std::string& rescale, const JointArrays& outputs, int threads) {
+        expect_size(w, p.dim(), "w");
+        expect_gold(p);
+        const std::vector<JointOutputs> known = joint_outputs(p, outputs);
+        std::vector<double> slack(static_cast<size_t>(p.size()));
+        {
+          const nb::gil_scoped_release release;
+          known_slacks(p, rescaling_named(rescale, 1, nb::str("parts")), known, w.data(), checked_threads(threads),
+                       check_signals, slack.data());
+        }
+        return to_numpy(std::move(slack));
+      },
+      "problem"_a, "w"_a, "rescale"_a, "outputs"_a, "threads"_a,
+      "The slacks that the outputs of joint constraints, each as given by one_cut, ask for at w.");
 }
 
 static const Registration registration(bind);

@@ -8,6 +8,8 @@
 #include "losses/rescaling.h"
 #include "passes/batch.h"
 #include "passes/joint_cuts.h"
+#include "protocol/outputs.h"
+#include "protocol/problem.h"
 
 namespace margrave {
 
@@ -79,10 +81,25 @@ inline CuttingPass cutting_pass(const Cutting& task, const CuttingSettings& sett
     }
     task.memory.around(block,
                        [&] { cutting::forget(block, settings.rounds, [&](const Cut& cut) { over_all.forget(cut); }); });
-    if (++visits % kPollEvery == 0) poll();
+    if (poll_is_due(task.problem, i, ++visits)) poll();
   }
   pass.steps = over_all.steps();
   return pass;
+}
+
+// The slacks that the known constraints ask for at w, which need not be the weights of the task.
+inline void known_slacks(const Cutting& task, const double* w, double* slack) {
+  Worker worker;
+  for (int64_t i = 0; i < task.problem.size(); ++i) {
+    slack[i] = 0;
+    if (task.block(i).cuts.empty()) continue;
+    worker.make_room(task.problem.parts(i));
+    task.problem.score(i, w, worker.theta.data());
+    task.problem.gold(i, 0, worker.gold);
+    const double gold_score = score_of(worker.theta.data(), worker.gold);
+    for (const Cut& cut : task.block(i).cuts)
+      slack[i] = std::max(slack[i], cutting::violation(cut, worker.theta.data(), gold_score));
+  }
 }
 
 // Recomputes w(alpha).
@@ -115,6 +132,7 @@ struct OneCut {
   std::vector<int64_t> begin;     // where the parts of each output begin
   std::vector<int32_t> parts;
   std::vector<double> factor;  // of every example, with its sample weight
+  std::vector<double> cost;    // of every output, times gamma
   double missed = 0;
 };
 
@@ -157,16 +175,34 @@ class OutputCache {
   std::vector<std::vector<Entry>> entries_;
 };
 
-// The most violated constraint at w, by inference or, if `cached`, among the known outputs. Inference adds its outputs
-// to the cache. The result does not depend on the number of threads.
+// The outputs of a joint constraint, one per example.
+struct JointOutputs {
+  const int64_t* begin;
+  const int32_t* parts;
+  const double* cost;  // times gamma
+
+  // H of the output of example i.
+  double violation(int64_t i, const Rescaling& rule, const double* theta, double gold_score) const {
+    double score = 0;
+    for (int64_t k = begin[i]; k < begin[i + 1]; ++k) score += theta[parts[k]];
+    return rule.violation(cost[i], gold_score - score);
+  }
+  Output output(int64_t i) const { return {parts + begin[i], parts + begin[i + 1]}; }
+};
+
+// The most violated constraint at w, by inference or, if `cached`, among the outputs in the cache, to which inference
+// adds its own. `known`: outputs that inference may have missed; without them, the constraints would not tell how much
+// the known outputs of all examples together ask for. The result does not depend on the number of threads.
 inline OneCut one_cut(const Problem& problem, const Rescaling& rule, const double* w, const LossFamily& family,
-                      OutputCache& cache, bool cached, int threads, const Poll& poll) {
+                      OutputCache& cache, bool cached, const std::vector<JointOutputs>& known, int threads,
+                      const Poll& poll) {
   family.check(problem);
   const auto n = static_cast<size_t>(problem.size());
   OneCut cut;
   cut.direction.assign(static_cast<size_t>(problem.dim()), 0.0);
   cut.violation.assign(n, 0.0);
   cut.factor.assign(n, 0.0);
+  cut.cost.assign(n, 0.0);
   std::vector<double> linear(n, 0.0), missed(n, 0.0);
   std::vector<Output> outputs(n);
   const ViolationSearch search(problem, rule);
@@ -181,14 +217,23 @@ inline OneCut one_cut(const Problem& problem, const Rescaling& rule, const doubl
       problem.gold(i, 0, worker.gold);
       const double gold_score = score_of(theta, worker.gold);
       found.y = worker.gold;
-      for (const OutputCache::Entry& entry : cache.of(i))
-        rescaling::offer(rule, entry.cost, gold_score - score_of(theta, entry.y), entry.y, worker.gold, found);
+      for (const OutputCache::Entry& entry : cache.of(i)) {
+        const double value = rule.violation(entry.cost, gold_score - score_of(theta, entry.y));
+        if (value > found.value) found = {value, entry.cost, entry.y, true};
+      }
     } else {
       found = search.most_violated(i, w, worker);
+      const double bound = found.bound;
+      const double gold_score = score_of(theta, worker.gold);
+      for (const JointOutputs& joint : known) {
+        const double value = joint.violation(i, rule, theta, gold_score);
+        if (value > found.value) found = {value, joint.cost[i], joint.output(i), true};
+      }
       if (found.value > 0) cache.remember(i, found);
-      missed[k] = weight * (found.bound - found.value);
+      missed[k] = weight * std::max(bound - found.value, 0.0);
     }
     cut.violation[k] = found.value;
+    cut.cost[k] = found.cost;
     outputs[k] = found.y;
     if (!(found.value > 0) || weight == 0) return;
     const double factor = weight * rule.factor(found.cost);
@@ -206,6 +251,21 @@ inline OneCut one_cut(const Problem& problem, const Rescaling& rule, const doubl
     cut.begin.push_back(static_cast<int64_t>(cut.parts.size()));
   }
   return cut;
+}
+
+// The slacks that the outputs of joint constraints ask for at w, example by example.
+inline void known_slacks(const Problem& problem, const Rescaling& rule, const std::vector<JointOutputs>& known,
+                         const double* w, int threads, const Poll& poll, double* slack) {
+  const auto visit = [&](int64_t i, Worker& worker, double*) {
+    const double* theta = worker.theta.data();
+    problem.score(i, w, worker.theta.data());
+    problem.gold(i, 0, worker.gold);
+    const double gold_score = score_of(theta, worker.gold);
+    slack[i] = 0;
+    for (const JointOutputs& outputs : known)
+      slack[i] = std::max(slack[i], outputs.violation(i, rule, theta, gold_score));
+  };
+  sum_over_examples(problem, threads, poll, visit, nullptr);
 }
 
 // xi_i of all examples at w. `bound`: upper bounds on them if inference is not exact.

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "bindings/ascent.h"
+#include "protocol/problem.h"
 
 namespace margrave {
 

@@ -19,6 +19,10 @@
 #include "passes/batch.h"
 #include "passes/exchange.h"
 #include "passes/stored_parts.h"
+#include "protocol/checks.h"
+#include "protocol/features.h"
+#include "protocol/problem.h"
+#include "simd/loops.h"
 
 namespace margrave {
 
@@ -109,7 +113,7 @@ Gains for_visits(const Ascent& ascent, const std::vector<int64_t>& order, int th
     AscentWorker worker;
     for (int64_t k = 0; k < visits; ++k) {
       visit_one(ascent, k, worker);
-      if ((k + 1) % kPollEvery == 0) poll();
+      if (poll_is_due(ascent.problem, order[k], k + 1)) poll();
     }
     return worker.gains;
   }
@@ -136,7 +140,7 @@ Gains for_visits(const Ascent& ascent, const std::vector<int64_t>& order, int th
         const Turns::Turn turn(turns, order[k]);
         visit_one(own, k, worker);
         copy.visited();
-        if (thread == 0 && ++done % kPollEvery == 0) poll();
+        if (thread == 0 && poll_is_due(ascent.problem, order[k], ++done)) poll();
       }
     }
     gains[share] = worker.gains;

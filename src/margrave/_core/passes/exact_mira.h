@@ -9,6 +9,11 @@
 
 #include "passes/dual.h"
 #include "passes/gram.h"
+#include "protocol/checks.h"
+#include "protocol/outputs.h"
+#include "protocol/problem.h"
+#include "protocol/scratch.h"
+#include "simd/loops.h"
 #include "solvers/block_qp.h"
 
 namespace margrave {

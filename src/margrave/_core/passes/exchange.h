@@ -7,7 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include "protocol/features.h"
+#include "protocol/interfaces.h"
 #include "protocol/problem.h"
+#include "simd/loops.h"
 #include "threads/parallel.h"
 
 namespace margrave {

@@ -12,7 +12,13 @@
 #include <limits>
 #include <vector>
 
+#include "passes/distributions.h"
 #include "passes/dual.h"
+#include "protocol/checks.h"
+#include "protocol/interfaces.h"
+#include "protocol/problem.h"
+#include "protocol/scratch.h"
+#include "simd/loops.h"
 
 namespace margrave {
 
@@ -27,11 +33,10 @@ struct GibbsUpdate {
 };
 
 // The distribution of one example. Holds natural parameters and marginals of the stored parts only; t is 0 elsewhere.
-template <typename Real>
+template <typename Own>
 struct GibbsBlock {
   StoredExample example;
-  Real* t;
-  Real* mu;
+  Own numbers;      // t and mu
   double& rate;     // rho, or eta C at beta = inf
   double& entropy;  // H_i
   double& cost;     // c_i
@@ -39,18 +44,17 @@ struct GibbsBlock {
 };
 
 // The distributions of online EG, all examples stored consecutively. The caller owns the arrays.
-template <typename Real>
+template <typename Distributions>
 struct GibbsState {
-  Real* t;
-  Real* mu;
+  Distributions numbers;
   double* rate;
   double* entropy;
   double* cost;
   double* gap;
 
-  GibbsBlock<Real> block(const Problem& problem, const StoredParts& stored, int64_t i) const {
-    const int64_t at = stored.begin(i);
-    return {{problem, stored, i}, t + at, mu + at, rate[i], entropy[i], cost[i], gap[i]};
+  auto block(const Problem& problem, const StoredParts& stored, int64_t i) const {
+    const StoredExample example(problem, stored, i);
+    return GibbsBlock{example, numbers.of(stored, i, example.size()), rate[i], entropy[i], cost[i], gap[i]};
   }
 };
 
@@ -66,19 +70,6 @@ namespace gibbs {
 // Writes t' to next. Returns the largest change of a parameter.
 inline double propose(const double* t, const double* v, GibbsUpdate u, int64_t n, double* next) {
   return loops().propose(t, v, u.share, u.add, n, next);
-}
-inline double propose(const float* t, const double* v, GibbsUpdate u, int64_t n, double* next) {
-  return loops().propose_single(t, v, u.share, u.add, n, next);
-}
-inline void store(const double* from, int64_t n, double* to) { loops().store(from, n, to); }
-inline void store(const double* from, int64_t n, float* to) { loops().store_single(from, n, to); }
-inline Comparison compare(const double* t, const double* v, const double* mu, const double* before, int64_t n,
-                          double* change) {
-  return loops().compare(t, v, mu, before, n, change);
-}
-inline Comparison compare(const double* t, const double* v, const double* mu, const float* before, int64_t n,
-                          double* change) {
-  return loops().compare_single(t, v, mu, before, n, change);
 }
 
 // The outcome of a trial step: D gains `linear` minus `bend`. Near the optimum, `linear` is C gap (2 rho - rho^2) at
@@ -107,28 +98,24 @@ inline constexpr int kHalvings = 60;
 inline constexpr double kTooSmall = 1e-12;  // relative gain too small to learn anything about rates
 inline constexpr double kRounding = 4 * std::numeric_limits<double>::epsilon();
 
-// The error in <v, mu> from storing marginals in single precision: independent small errors, which partly cancel.
-inline double blur(const double*, const double*, int64_t) { return 0; }
-inline double blur(const float* mu, const double* v, int64_t n) {
-  double squares = 0;
-  for (int64_t k = 0; k < n; ++k) squares += v[k] * v[k] * static_cast<double>(mu[k]) * static_cast<double>(mu[k]);
-  return std::numeric_limits<float>::epsilon() * std::sqrt(squares);
-}
-
 }  // namespace gibbs
 
 // Puts all mass on the gold output, where w = 0, and sets the natural parameters from which the first step starts.
-template <typename Real>
+template <typename Own>
 void begin_at_gold(const Problem& problem, const WeightedParts& stored, double start, int64_t i, Worker& worker,
-                   Real* t, Real* mu) {
+                   Own numbers) {
+  Scratch::Frame frame(worker.scratch);
+  double* t = worker.scratch.take(stored.size());
+  double* mu = worker.scratch.take(stored.size());
   double* counts = worker.theta.data();
   std::fill(counts, counts + stored.parts(), 0.0);
   problem.gold(i, 0, worker.gold);
   for (const int32_t part : worker.gold) counts[part] += 1;
   stored.each([&](int64_t k, int64_t part) {
-    t[k] = static_cast<Real>(counts[part] > 0 ? start : 0.0);
-    mu[k] = static_cast<Real>(counts[part]);
+    t[k] = counts[part] > 0 ? start : 0.0;
+    mu[k] = counts[part];
   });
+  numbers.begin(t, mu);
 }
 
 // One visit: moves t_i if D does not fall, else halves the rate and tries again. Returns the number of trials.
@@ -137,8 +124,8 @@ void begin_at_gold(const Problem& problem, const WeightedParts& stored, double s
 // large, D may fall with every trial of that visit. Then the last trial is accepted nevertheless.
 //
 // Parts that are not stored have no weight, no cost and t = 0. They contribute nothing to the sums below.
-template <typename Real>
-int eg_visit(const Ascent& ascent, const GibbsBlock<Real>& block, const GibbsSettings& settings, int64_t i,
+template <typename Own>
+int eg_visit(const Ascent& ascent, GibbsBlock<Own> block, const GibbsSettings& settings, int64_t i,
              AscentWorker& worker) {
   const StoredExample& example = block.example;
   const LossFamily& family = ascent.family;
@@ -151,6 +138,7 @@ int eg_visit(const Ascent& ascent, const GibbsBlock<Real>& block, const GibbsSet
   double* next = worker.scratch.take(n);
   double* next_mu = worker.scratch.take(n);
   double* d = worker.scratch.take(n);  // mu - mu'
+  const Values before = block.numbers.read(worker.scratch);
 
   example.score(ascent.w, v);
   if (family.gamma > 0) {
@@ -165,13 +153,15 @@ int eg_visit(const Ascent& ascent, const GibbsBlock<Real>& block, const GibbsSet
   for (int64_t k = 0; k < n && !smooth; ++k) sum_of_v += std::fabs(v[k]);
   double rate = block.rate;
   for (int trial = 1;; ++trial) {
-    const double change = gibbs::propose(block.t, v, GibbsUpdate::of(family, rate), n, next);
+    const double change = gibbs::propose(before.t, v, GibbsUpdate::of(family, rate), n, next);
     if (adaptive && change > settings.cap) {
       rate *= settings.cap / change;
-      gibbs::propose(block.t, v, GibbsUpdate::of(family, rate), n, next);
+      gibbs::propose(before.t, v, GibbsUpdate::of(family, rate), n, next);
     }
+    block.numbers.round_parameters(next);
     const double log_z = example.logsum(next, next_mu, worker.scratch);
-    const Comparison sums = gibbs::compare(next, v, next_mu, block.mu, n, d);
+    const double rounding = block.numbers.round_marginals(next_mu);
+    const Comparison sums = loops().compare(next, v, next_mu, before.mu, n, d);
     const double entropy = log_z - sums.t_mu;
     const double cost_change = family.gamma > 0 ? -loops().dot(delta, d, n) : 0.0;
     const double smooth_change = smooth ? (entropy - block.entropy) / family.beta : 0.0;
@@ -179,7 +169,7 @@ int eg_visit(const Ascent& ascent, const GibbsBlock<Real>& block, const GibbsSet
     // A small gain cannot be distinguished from rounding error. A step that neither gains nor loses is accepted: at
     // beta = inf, only such steps bring back an output without mass.
     const double sizes = smooth ? std::fabs(log_z) + std::fabs(sums.t_mu) : sum_of_v;
-    const double noise = C * (gibbs::kRounding * (sizes + 1) + gibbs::blur(block.mu, v, n));
+    const double noise = C * (gibbs::kRounding * (sizes + 1) + rounding / family.beta);
 
     const double value_change = C * (family.gamma * cost_change + smooth_change);
     const double gain = value_change - move(C);
@@ -191,8 +181,8 @@ int eg_visit(const Ascent& ascent, const GibbsBlock<Real>& block, const GibbsSet
     const gibbs::Trial seen{smooth, rate, linear, linear - gain};
     if (accepted) {
       worker.gains.add({value_change, gain});
-      gibbs::store(next, n, block.t);
-      gibbs::store(next_mu, n, block.mu);
+      block.numbers.store_parameters(next);
+      block.numbers.store_marginals(next_mu);
       block.entropy = entropy;
       block.cost += cost_change;
       block.gap = std::max(0.0, seen.gap() / C);
@@ -218,8 +208,8 @@ int eg_visit(const Ascent& ascent, const GibbsBlock<Real>& block, const GibbsSet
 }
 
 // One pass of online EG over `order`; returns the number of trials.
-template <typename Real>
-int64_t eg_pass(const Ascent& ascent, const GibbsState<Real>& state, const StoredParts& stored,
+template <typename Distributions>
+int64_t eg_pass(const Ascent& ascent, const GibbsState<Distributions>& state, const StoredParts& stored,
                 const GibbsSettings& settings, const std::vector<int64_t>& order, int threads, const Poll& poll) {
   check_cost_of_parts(ascent.problem, ascent.family);
   std::atomic<int64_t> trials{0};
@@ -230,29 +220,28 @@ int64_t eg_pass(const Ascent& ascent, const GibbsState<Real>& state, const Store
 }
 
 // The source of the natural parameters of a batch.
-template <typename Real>
+template <typename Distributions>
 struct GibbsSource {
-  const Real* t = nullptr;    // stored, or
+  Distributions numbers{};    // stored, or
   const double* z = nullptr;  // t = A z + s delta (000, section 3: the primal form)
   double s = 0;
-  // A step of stored parameters: t <- share t + add (A w + gamma delta), written to next, which may be t itself.
+  // A step of stored parameters: t <- share t + add (A w + gamma delta), written to next, which may be where t is.
   const double* w = nullptr;
   GibbsUpdate update{1, 0};
-  Real* next = nullptr;
+  Distributions next{};
 };
 
-// Expectations under the Gibbs distributions of all examples: entropies, costs, marginals of the stored parts (unless
-// null), and w += sum_i C_i A_i'(y_i - mu_i). The result does not depend on the number of threads.
-template <typename Real>
+// Expectations under the Gibbs distributions of all examples: entropies, costs, marginals of the stored parts (where
+// they are to be stored), and w += sum_i C_i A_i'(y_i - mu_i). The result does not depend on the number of threads.
+template <typename Distributions>
 void gibbs_expectations(const Problem& problem, const LossFamily& family, const StoredParts& stored,
-                        const GibbsSource<Real>& source, int threads, const Poll& poll, double* entropy, double* cost,
-                        Real* marginals, double* w) {
+                        const GibbsSource<Distributions>& source, bool store, int threads, const Poll& poll,
+                        double* entropy, double* cost, double* w) {
   check_cost_of_parts(problem, family);
   const auto visit = [&](int64_t i, Worker& worker, double* sum) {
     Scratch::Frame frame(worker.scratch);
     const int64_t n = problem.parts(i);
     const WeightedParts own = stored.of(problem, i);
-    const int64_t at = stored.begin(i);
     double* t = worker.theta.data();
     double* delta = worker.scratch.take(n);
     const double c0 = family.gamma > 0 ? family.cost(problem, i, delta) : 0.0;
@@ -265,19 +254,27 @@ void gibbs_expectations(const Problem& problem, const LossFamily& family, const 
       problem.score(i, source.w, v);
       if (family.gamma > 0) loops().add_scaled(delta, family.gamma, v, n);
       own.pack(v, v);
-      gibbs::propose(source.t + at, v, source.update, own.size(), next);
-      gibbs::store(next, own.size(), source.next + at);
+      auto numbers = source.next.of(stored, i, own.size());
+      const double* before = source.numbers.of(stored, i, own.size()).parameters(worker.scratch);
+      gibbs::propose(before, v, source.update, own.size(), next);
+      numbers.round_parameters(next);
       own.unpack(next, t);
+      numbers.store_parameters(next);
     } else {
-      own.unpack(source.t + at, t);
+      own.unpack(source.numbers.of(stored, i, own.size()).parameters(worker.scratch), t);
     }
     double* mu = worker.direction.data();
-    entropy[i] = problem.logsum(i, t, mu, worker.scratch) - loops().dot(t, mu, n);
+    const double log_z = problem.logsum(i, t, mu, worker.scratch);
+    if (store) {
+      double* kept = worker.scratch.take(n);
+      auto numbers = source.numbers.of(stored, i, own.size());
+      own.pack(mu, kept);
+      numbers.round_marginals(kept);
+      own.each([&](int64_t k, int64_t part) { mu[part] = kept[k]; });
+      numbers.store_marginals(kept);
+    }
+    entropy[i] = log_z - loops().dot(t, mu, n);
     cost[i] = family.gamma > 0 ? c0 + loops().dot(delta, mu, n) : 0.0;
-    if (marginals)
-      own.each([&](int64_t k, int64_t part) {
-        mu[part] = static_cast<double>(marginals[at + k] = static_cast<Real>(mu[part]));
-      });
     problem.gold(i, 0, worker.gold);
     for (const int32_t part : worker.gold) mu[part] -= 1;
     problem.scatter(i, mu, -family.weight(i), sum);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "losses/family.h"
+#include "protocol/problem.h"
 
 namespace margrave {
 

@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "passes/cut_blocks.h"
+#include "protocol/checks.h"
+#include "protocol/features.h"
 #include "solvers/joint_qp.h"
 
 namespace margrave {

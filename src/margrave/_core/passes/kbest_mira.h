@@ -6,6 +6,12 @@
 #include <vector>
 
 #include "passes/mira.h"
+#include "protocol/checks.h"
+#include "protocol/features.h"
+#include "protocol/outputs.h"
+#include "protocol/problem.h"
+#include "protocol/scratch.h"
+#include "simd/loops.h"
 #include "solvers/block_qp.h"
 
 namespace margrave {

@@ -1,11 +1,16 @@
 // Python bindings of LP-Struct: its constraints, and the extragradient method.
 #include "passes/lp.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "bindings/binding.h"
+#include "protocol/checks.h"
+#include "protocol/interfaces.h"
+#include "protocol/outputs.h"
+#include "protocol/problem.h"
 #include "solvers/extragradient.h"
 #include "solvers/lp_screening.h"
 
@@ -54,15 +59,13 @@ void check_sites(const In<int64_t>& sites, const In<int32_t>& first, const In<in
   const auto n = static_cast<int64_t>(sites.size()) - 1;
   if (n < 0 || sites.data()[0] != 0 || sites.data()[n] > std::numeric_limits<int32_t>::max())
     throw InputError("sites must begin with 0, and be few enough to be numbered.");
-  std::vector<int64_t> owner;
-  for (int64_t i = 0; i < n; ++i) {
+  for (int64_t i = 0; i < n; ++i)
     if (sites.data()[i + 1] <= sites.data()[i]) throw InputError("every example must have a site.");
-    owner.insert(owner.end(), static_cast<size_t>(sites.data()[i + 1] - sites.data()[i]), i);
-  }
+  const auto owner = [&](int64_t site) { return std::upper_bound(sites.data(), sites.data() + n, site); };
   expect_size(last, static_cast<int64_t>(first.size()), "last");
   for (size_t r = 0; r < first.size(); ++r) {
     const int64_t from = first.data()[r], to = last.data()[r];
-    if (from < 0 || to < from || to >= sites.data()[n] || owner[from] != owner[to])
+    if (from < 0 || to < from || to >= sites.data()[n] || owner(from) != owner(to))
       throw InputError("a constraint belongs to no example.");
   }
 }

@@ -18,7 +18,14 @@
 #include <vector>
 
 #include "passes/batch.h"
+#include "protocol/checks.h"
+#include "protocol/features.h"
 #include "protocol/good_outputs.h"
+#include "protocol/interfaces.h"
+#include "protocol/outputs.h"
+#include "protocol/problem.h"
+#include "protocol/scratch.h"
+#include "simd/loops.h"
 #include "solvers/packing.h"
 
 namespace margrave {

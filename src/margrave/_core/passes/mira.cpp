@@ -1,11 +1,13 @@
 // Python bindings of MIRA.
 #include "passes/mira.h"
 
+#include <string>
 #include <tuple>
 #include <vector>
 
 #include "bindings/ascent.h"
 #include "passes/kbest_mira.h"
+#include "protocol/problem.h"
 
 namespace margrave {
 namespace {
@@ -55,6 +57,7 @@ static void bind(nb::module_& m) {
       "kbest_mira_pass",
       [](const Problem& p, InOut<double>& w, const LossFamily& family, const In<int64_t>& order, int threads,
          Sharing* sharing, InOut<double>& sum, int64_t step, int64_t k) {
+        if (k > kMostCount) throw InputError("k must be at most " + std::to_string(kMostCount) + ".");
         return run_mira(p, w, family, order, threads, sharing, sum, step, nullptr,
                         [&](const Ascent& ascent, MiraPass& state, const std::vector<int64_t>& visits) {
                           kbest_mira_pass(ascent, state, k, visits, threads, check_signals);

@@ -12,6 +12,9 @@
 
 #include "passes/dual.h"
 #include "passes/exact_mira.h"
+#include "protocol/checks.h"
+#include "protocol/problem.h"
+#include "protocol/scratch.h"
 
 namespace margrave {
 

@@ -7,6 +7,10 @@
 
 #include "bindings/ascent.h"
 #include "bindings/output_arrays.h"
+#include "passes/joint_steps.h"
+#include "protocol/checks.h"
+#include "protocol/outputs.h"
+#include "protocol/problem.h"
 
 namespace margrave {
 namespace {
@@ -106,6 +110,20 @@ static void bind(nb::module_& m) {
           },
           "problem"_a, "family"_a, "threads"_a, "w(alpha).")
       .def(
+          "slacks",
+          [](const Blocks& blocks, const Problem& p, const In<double>& w, const LossFamily& family, int threads) {
+            expect_size(w, p.dim(), "w");
+            expect_gold(p);
+            blocks.check(p);
+            std::vector<double> slack(static_cast<size_t>(p.size()));
+            {
+              const nb::gil_scoped_release release;
+              known_slacks(p, family, blocks, w.data(), checked_threads(threads), check_signals, slack.data());
+            }
+            return to_numpy(std::move(slack));
+          },
+          "problem"_a, "w"_a, "family"_a, "threads"_a, "The slacks that the known outputs ask for at w.")
+      .def(
           "costs",
           [](const Blocks& blocks) {
             std::vector<double> costs;
@@ -126,6 +144,19 @@ static void bind(nb::module_& m) {
       },
       "problem"_a, "w"_a.noconvert(), "family"_a, "order"_a, "threads"_a, "sharing"_a.none(), "blocks"_a,
       "gap"_a.noconvert(), "cached_steps"_a, "memory"_a, "enough"_a, "One pass of pairwise BCFW over `order`.");
+  m.def(
+      "take_joint_steps",
+      [](const Problem& p, InOut<double>& w, const LossFamily& family, Blocks& blocks, double goal) {
+        expect_size(w, p.dim(), "w");
+        expect_gold(p);
+        family.check(p);
+        blocks.check(p);
+        const nb::gil_scoped_release release;
+        return take_joint_steps(p, family, blocks, goal, w.data(), check_signals);
+      },
+      "problem"_a, "w"_a.noconvert(), "family"_a, "blocks"_a, "goal"_a,
+      "Maximizes D over the outputs that all blocks know, together, until their gap is at most `goal`. False if there "
+      "are too many.");
 }
 
 static const Registration registration(bind);

@@ -14,6 +14,11 @@
 
 #include "passes/dual.h"
 #include "passes/gram.h"
+#include "protocol/checks.h"
+#include "protocol/interfaces.h"
+#include "protocol/outputs.h"
+#include "protocol/problem.h"
+#include "protocol/scratch.h"
 
 namespace margrave {
 
@@ -293,6 +298,21 @@ inline void weights_of(const Problem& problem, const LossFamily& family, const B
     problem.scatter(i, d, family.weight(i), sum);
   };
   sum_over_examples(problem, threads, poll, visit, w);
+}
+
+// The slacks that the known outputs ask for at w.
+inline void known_slacks(const Problem& problem, const LossFamily& family, const Blocks& blocks, const double* w,
+                         int threads, const Poll& poll, double* slack) {
+  const auto visit = [&](int64_t i, Worker& worker, double*) {
+    const double* theta = worker.theta.data();
+    problem.score(i, w, worker.theta.data());
+    problem.gold(i, 0, worker.gold);
+    const double gold_score = score_of(theta, worker.gold);
+    slack[i] = 0;
+    for (const Atom& atom : blocks[i].atoms)
+      slack[i] = std::max(slack[i], family.gamma * atom.cost + score_of(theta, atom.y) - gold_score);
+  };
+  sum_over_examples(problem, threads, poll, visit, nullptr);
 }
 
 // One visit: finds the best output by inference, then moves mass between the known outputs.

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "bindings/binding.h"
+#include "protocol/problem.h"
 
 namespace margrave {
 

@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "passes/batch.h"
+#include "protocol/problem.h"
+#include "protocol/scratch.h"
 
 namespace margrave {
 
@@ -16,7 +18,7 @@ void for_order(const Problem& problem, const std::vector<int64_t>& order, const 
     problem.check_example(i);
     worker.make_room(problem.parts(i));
     step(i);
-    if (++seen % kPollEvery == 0) poll();
+    if (poll_is_due(problem, i, ++seen)) poll();
   }
 }
 

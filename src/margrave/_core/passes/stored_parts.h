@@ -6,6 +6,9 @@
 #include <vector>
 
 #include "passes/batch.h"
+#include "protocol/interfaces.h"
+#include "protocol/problem.h"
+#include "protocol/scratch.h"
 
 namespace margrave {
 

@@ -4,6 +4,8 @@
 #include <vector>
 
 #include "bindings/binding.h"
+#include "protocol/checks.h"
+#include "protocol/problem.h"
 
 namespace margrave {
 

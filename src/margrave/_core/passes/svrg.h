@@ -17,6 +17,10 @@
 #include <vector>
 
 #include "passes/batch.h"
+#include "protocol/lock_step.h"
+#include "protocol/problem.h"
+#include "protocol/random.h"
+#include "protocol/scratch.h"
 
 namespace margrave {
 
@@ -42,7 +46,7 @@ inline std::vector<int8_t> drift_levels(const Problem& problem, const LossFamily
       problem.scatter(i, ones.data(), 1.0, plain.data());
       problem.scatter(i, ones.data(), sign, probe.data());
     }
-    if ((i + 1) % kPollEvery == 0) poll();
+    if (poll_is_due(problem, i, i + 1)) poll();
   }
   if (together) {
     std::fill(ones.begin(), ones.end(), static_cast<double>(problem.size()));
@@ -175,7 +179,7 @@ inline void svrg_pass(const Problem& problem, const LossFamily& family, const st
     else
       visit_alone(batch.front());
     drift.after(step, w);
-    if (step % std::max<int64_t>(kPollEvery / size, 1) == 0) poll();
+    if (poll_is_due(problem, batch.back(), step * size)) poll();
   }
 }
 

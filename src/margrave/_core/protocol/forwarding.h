@@ -6,7 +6,13 @@
 #include <utility>
 #include <vector>
 
+#include "protocol/features.h"
+#include "protocol/interfaces.h"
+#include "protocol/lock_step.h"
+#include "protocol/outputs.h"
 #include "protocol/problem.h"
+#include "protocol/random.h"
+#include "protocol/scratch.h"
 
 namespace margrave {
 

@@ -6,20 +6,16 @@
 #include <utility>
 #include <vector>
 
+#include "protocol/checks.h"
 #include "protocol/forwarding.h"
+#include "protocol/interfaces.h"
+#include "protocol/lock_step.h"
+#include "protocol/outputs.h"
+#include "protocol/problem.h"
+#include "protocol/random.h"
+#include "protocol/scratch.h"
 
 namespace margrave {
-
-inline constexpr int64_t kListedGood = 1000;  // maximum number of good outputs to list
-
-// Additional inference of such a structure or problem. `good` selects the good outputs or all others. The value is -inf
-// if there are none.
-class GoodInference {
- public:
-  virtual ~GoodInference() = default;
-  virtual double argmax_among(bool good, int64_t i, const double* theta, Output& y, Scratch& scratch) const = 0;
-  virtual double logsum_among(bool good, int64_t i, const double* theta, double* mu, Scratch& scratch) const = 0;
-};
 
 // A problem together with its structure's division of the outputs.
 class DividedProblem final : public ForwardingProblem, public GoodInference {

@@ -8,17 +8,11 @@
 #include <cstdint>
 #include <vector>
 
+#include "protocol/outputs.h"
 #include "protocol/random.h"
 #include "protocol/scratch.h"
 
 namespace margrave {
-
-using Output = std::vector<int32_t>;  // part ids, repeats allowed
-
-struct ScoredOutput {
-  double value;
-  Output y;
-};
 
 // One of the examples of a call.
 struct Lane {

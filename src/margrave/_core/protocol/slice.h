@@ -6,7 +6,9 @@
 #include <string>
 #include <utility>
 
+#include "protocol/checks.h"
 #include "protocol/forwarding.h"
+#include "protocol/problem.h"
 
 namespace margrave {
 

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "protocol/checks.h"
 #include "rows/tokens.h"
 #include "rows/vocabulary.h"
 #include "threads/parallel.h"

@@ -1,13 +1,14 @@
 // Numbers fingerprints (inputs/tree_templates.h) in the order in which they were added, and stores their names.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "protocol/problem.h"
+#include "protocol/checks.h"
 
 namespace margrave {
 

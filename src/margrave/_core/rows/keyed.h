@@ -7,6 +7,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -14,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "protocol/checks.h"
 #include "rows/tokens.h"
 #include "rows/vocabulary.h"
 
@@ -27,7 +29,14 @@ class KeyedNames {
   virtual int64_t keys(int64_t kind) const = 0;  // number of keys of a kind so far
   virtual void spell(int64_t kind, int32_t key, std::string& name) const = 0;
 
-  std::mutex mutex;  // must be held to number or spell
+  const int64_t serial = next_serial();  // no two have the same, also one after the other
+  std::mutex mutex;                      // must be held to number or spell
+
+ private:
+  static int64_t next_serial() {
+    static std::atomic<int64_t> last{0};
+    return ++last;
+  }
 };
 
 class KeyedAttributes {
@@ -41,15 +50,17 @@ class KeyedAttributes {
   virtual void keys(int64_t example, std::vector<int32_t>& keys) const = 0;
 };
 
-// Maps (kind, key) to the row of the attribute, for the names of one KeyedNames. Filled on demand.
+// Maps (kind, key) to the row of the attribute, for the names of one KeyedNames. Filled on demand. It knows the names
+// by their serial number and does not own them: who keeps tables by names would otherwise keep all names for ever.
 class KeyTable {
  public:
-  KeyTable(std::shared_ptr<KeyedNames> names, std::shared_ptr<Vocabulary> vocabulary, int hash_bits)
-      : names_(std::move(names)), vocabulary_(std::move(vocabulary)), hash_bits_(hash_bits) {
+  KeyTable(const std::shared_ptr<KeyedNames>& names, std::shared_ptr<Vocabulary> vocabulary, int hash_bits)
+      : vocabulary_(std::move(vocabulary)), hash_bits_(hash_bits) {
     if (hash_bits < 0 || hash_bits > 30) throw InputError("attributes are hashed to at most 30 bits.");
-    if (!names_ || (!vocabulary_ && hash_bits == 0))
+    if (!names || (!vocabulary_ && hash_bits == 0))
       throw InputError("a table of keys needs names, and a vocabulary or a number of hash bits.");
-    rows_.resize(static_cast<size_t>(names_->kinds()));
+    serial_ = names->serial;
+    rows_.resize(static_cast<size_t>(names->kinds()));
   }
 
   const std::shared_ptr<Vocabulary>& vocabulary() const { return vocabulary_; }
@@ -58,17 +69,18 @@ class KeyTable {
   // check() is called now and then, and may throw.
   template <typename Check>
   std::shared_ptr<Tokens> encode(const KeyedAttributes& attributes, bool grow, const Check& check) {
-    if (attributes.names() != names_) throw InputError("the keys of these attributes belong to other names.");
-    const std::lock_guard lock(names_->mutex);
+    KeyedNames& names = *attributes.names();
+    if (names.serial != serial_) throw InputError("the keys of these attributes belong to other names.");
+    const std::lock_guard lock(names.mutex);
     forget_absent_names(grow);
     auto tokens = std::make_shared<Tokens>();
-    const auto kinds = static_cast<size_t>(names_->kinds());
+    const auto kinds = static_cast<size_t>(names.kinds());
     for (int64_t i = 0; i < attributes.examples(); ++i) {
       if (i % 1024 == 0) check();
       attributes.keys(i, keys_);
       for (size_t kind = 0; kind < kinds; ++kind)
-        if (rows_[kind].size() < static_cast<size_t>(names_->keys(static_cast<int64_t>(kind)))) enlarge(kind);
-      find_rows(kinds);
+        enlarge(kind, static_cast<size_t>(names.keys(static_cast<int64_t>(kind))));
+      find_rows(names, kinds);
       resolve_new(grow);
       append(kinds, *tokens);
       tokens->example_begin.push_back(tokens->tokens());
@@ -95,14 +107,13 @@ class KeyTable {
     for (std::vector<int32_t>& rows : rows_) std::replace(rows.begin(), rows.end(), kAbsent, kNew);
   }
 
-  void enlarge(size_t kind) {
-    const auto needed = static_cast<size_t>(names_->keys(static_cast<int64_t>(kind)));
-    rows_[kind].resize(std::max(needed, 2 * rows_[kind].size()), kNew);
+  void enlarge(size_t kind, size_t needed) {
+    if (rows_[kind].size() < needed) rows_[kind].resize(std::max(needed, 2 * rows_[kind].size()), kNew);
   }
 
   // Replaces keys by rows. New names are built first and looked up together per example, so the slots of the vocabulary
   // can be prefetched.
-  void find_rows(size_t kinds) {
+  void find_rows(const KeyedNames& names, size_t kinds) {
     pending_.clear();
     spelled_.clear();
     for (size_t at = 0; at < keys_.size();)
@@ -111,7 +122,7 @@ class KeyTable {
         if (key < 0) continue;
         if ((keys_[at] = rows_[kind][key]) != kNew) continue;
         const size_t begin = spelled_.size();
-        names_->spell(static_cast<int64_t>(kind), key, spelled_);
+        names.spell(static_cast<int64_t>(kind), key, spelled_);
         const uint64_t hash = hash_bytes(spelled_.data() + begin, spelled_.size() - begin);
         if (hash_bits_ == 0) vocabulary_->prefetch(hash);
         pending_.push_back({at, kind, key, hash, begin, spelled_.size()});
@@ -146,7 +157,7 @@ class KeyTable {
     tokens.index.resize(static_cast<size_t>(next - tokens.index.data()));
   }
 
-  std::shared_ptr<KeyedNames> names_;
+  int64_t serial_ = 0;  // of the names
   std::shared_ptr<Vocabulary> vocabulary_;
   int hash_bits_;
   int64_t known_ = 0;  // the size of the vocabulary at the last look-up

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "protocol/problem.h"
+#include "protocol/features.h"
 
 namespace margrave {
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "bindings/binding.h"
+#include "protocol/checks.h"
 #include "rows/encode.h"
 
 namespace margrave {

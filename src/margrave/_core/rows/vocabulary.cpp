@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "bindings/binding.h"
+#include "protocol/checks.h"
 
 namespace margrave {
 

@@ -118,17 +118,18 @@ struct Loops {
   void (*add_scaled)(const double* u, double c, double* v, int64_t n);
   // all += share (own - known), and own = known = all.
   void (*exchange)(double* all, double* own, double* known, double share, int64_t n);
-  // next = share t + add v, in the precision of t. Returns the largest change.
+  // next = share t + add v. Returns the largest change.
   double (*propose)(const double* t, const double* v, double share, double add, int64_t n, double* next);
-  double (*propose_single)(const float* t, const double* v, double share, double add, int64_t n, double* next);
-  // change = before - mu, both in the precision of the stored marginals.
+  // change = before - mu.
   Comparison (*compare)(const double* t, const double* v, const double* mu, const double* before, int64_t n,
                         double* change);
-  Comparison (*compare_single)(const double* t, const double* v, const double* mu, const float* before, int64_t n,
-                               double* change);
-  // to = from, in the precision of `to`.
-  void (*store)(const double* from, int64_t n, double* to);
-  void (*store_single)(const double* from, int64_t n, float* to);
+  // Rounds numbers to multiples of a step, which have 16 bits (passes/distributions.h). Returns the step. `round_roots`
+  // rounds the square roots of numbers that are not negative.
+  double (*round_numbers)(double* x, int64_t n, int16_t* multiples);
+  double (*round_roots)(double* x, int64_t n, uint16_t* multiples);
+  // The numbers of these multiples, the same bits as after rounding.
+  void (*unpack_numbers)(const int16_t* multiples, double step, int64_t n, double* x);
+  void (*unpack_roots)(const uint16_t* multiples, double step, int64_t n, double* x);
   // log sum exp of n scores, and the softmax.
   double (*softmax)(const double* theta, int64_t n, double* mu);
   // Fills a table, whose `forward` and `backward` are allocated.

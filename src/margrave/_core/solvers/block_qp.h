@@ -11,18 +11,21 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <utility>
 #include <vector>
 
-#include "protocol/problem.h"
+#include "protocol/checks.h"
 
 namespace margrave {
 
 class BlockQP {
  public:
   // `gram` is n x n, row by row. With a finite cap, its unused rest is an additional last variable without slope and
-  // curvature, so all variables sum to the cap.
-  BlockQP(const double* h, const double* gram, int64_t n, double q, double cap)
-      : h_(h), gram_(gram), n_(n), q_(q), cap_(cap), bounded_(cap < kInfinity) {}
+  // curvature, so all variables sum to the cap. `poll` is called now and then, and may throw.
+  BlockQP(
+      const double* h, const double* gram, int64_t n, double q, double cap, std::function<void()> poll = [] {})
+      : h_(h), gram_(gram), n_(n), q_(q), cap_(cap), bounded_(cap < kInfinity), poll_(std::move(poll)) {}
 
   // Improves a until the slopes allow a gain below `tol` per unit of mass. Returns the remaining one.
   double solve(double tol, std::vector<double>& a) {
@@ -38,6 +41,7 @@ class BlockQP {
     double left = kInfinity;
     int64_t same = 0;
     for (int64_t step = 0; step < kSteps * (n_ + 4); ++step) {
+      if (step % kPoll == kPoll - 1) poll_();
       slopes();
       const Ends ends = find_ends();
       const double before = left;
@@ -58,7 +62,8 @@ class BlockQP {
     double left;
   };
 
-  static constexpr int64_t kSteps = 60;
+  static constexpr int64_t kSteps = 60;  // per variable
+  static constexpr int64_t kPoll = 16;   // steps
   static constexpr double kRounding = 1e-11;
   static constexpr double kRidge = 1e-14;   // of the largest curvature: keeps the Newton system regular
   static constexpr double kLargest = 1e22;  // of a variable without a cap: the problem is unbounded
@@ -209,6 +214,7 @@ class BlockQP {
   std::vector<size_t> free_;
   std::vector<double> matrix_;
   std::vector<double> step_;
+  std::function<void()> poll_;
 };
 
 }  // namespace margrave

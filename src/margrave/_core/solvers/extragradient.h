@@ -15,7 +15,7 @@
 #include <numeric>
 #include <vector>
 
-#include "protocol/problem.h"
+#include "protocol/checks.h"
 #include "solvers/packing.h"
 #include "threads/parallel.h"
 

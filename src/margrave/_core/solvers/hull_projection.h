@@ -24,6 +24,7 @@ class HullProjection {
   // false if there is none. Ends when the best output gains less than the tolerance.
   template <class Solve>
   bool run(const std::vector<double>& c, double scale, double tolerance, const Solve& solve, std::vector<double>& q) {
+    solved_ = true;
     for (int round = 0; round < kRounds; ++round) {
       const double of_mixture = mix(c, scale, q);
       weights_.resize(c.size());
@@ -41,9 +42,12 @@ class HullProjection {
       extra_.push_back(extra);
     }
     mix(c, scale, q);
+    solved_ = false;
     return true;
   }
 
+  // Whether the last step ended because no output gains anything.
+  bool solved() const { return solved_; }
   // The mixture of the last step.
   const std::vector<std::vector<int32_t>>& outputs() const { return outputs_; }
   const std::vector<double>& masses() const { return alpha_; }
@@ -93,6 +97,7 @@ class HullProjection {
   std::vector<std::vector<int32_t>> outputs_;
   std::vector<double> alpha_, extra_, h_, gram_, weights_;
   std::vector<int32_t> found_;
+  bool solved_ = false;
 };
 
 }  // namespace margrave

@@ -17,7 +17,8 @@
 #include <utility>
 #include <vector>
 
-#include "protocol/problem.h"
+#include "protocol/checks.h"
+#include "simd/loops.h"
 
 namespace margrave {
 

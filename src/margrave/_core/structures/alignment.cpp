@@ -8,6 +8,10 @@
 #include <vector>
 
 #include "bindings/binding.h"
+#include "protocol/checks.h"
+#include "protocol/outputs.h"
+#include "protocol/scratch.h"
+#include "protocol/structure.h"
 
 namespace margrave {
 namespace {

@@ -14,7 +14,13 @@
 
 #include "engines/alignment.h"
 #include "engines/hypergraph.h"
-#include "protocol/problem.h"
+#include "protocol/checks.h"
+#include "protocol/interfaces.h"
+#include "protocol/outputs.h"
+#include "protocol/random.h"
+#include "protocol/scratch.h"
+#include "protocol/structure.h"
+#include "simd/loops.h"
 #include "structures/pair_parts.h"
 
 namespace margrave {
@@ -53,8 +59,8 @@ struct Matches {
 
   void check(int64_t examples) const {
     if (!known()) return;
-    if (static_cast<int64_t>(begin.size()) != examples + 1 || begin.front() != 0 ||
-        2 * begin.back() != static_cast<int64_t>(pairs.size()) || !std::is_sorted(begin.begin(), begin.end()))
+    if (static_cast<int64_t>(begin.size()) != examples + 1 || begin.front() != 0 || pairs.size() % 2 != 0 ||
+        begin.back() != static_cast<int64_t>(pairs.size() / 2) || !std::is_sorted(begin.begin(), begin.end()))
       throw InputError("there must be one list of matched pairs per example.");
   }
   void check(int64_t k, int64_t n, int64_t m) const {

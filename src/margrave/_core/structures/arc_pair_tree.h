@@ -15,6 +15,10 @@
 #include "engines/arc_bound.h"
 #include "engines/arc_decoder.h"
 #include "engines/arc_messages.h"
+#include "protocol/checks.h"
+#include "protocol/interfaces.h"
+#include "protocol/outputs.h"
+#include "protocol/scratch.h"
 #include "structures/arc_trees.h"
 #include "structures/inference_status.h"
 

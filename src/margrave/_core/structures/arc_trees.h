@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "engines/arborescence.h"
-#include "protocol/problem.h"
+#include "protocol/checks.h"
+#include "protocol/outputs.h"
+#include "protocol/scratch.h"
 #include "structures/tree_structure.h"
 #include "structures/treebank.h"
 

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "bindings/binding.h"
+#include "protocol/structure.h"
 
 namespace margrave {
 

@@ -10,11 +10,15 @@
 #include <utility>
 #include <vector>
 
+#include "protocol/checks.h"
+#include "protocol/interfaces.h"
+#include "protocol/outputs.h"
+#include "protocol/scratch.h"
 #include "structures/single_part.h"
 
 namespace margrave {
 
-class CandidateStructure final : public SinglePartStructure {
+class CandidateStructure final : public SinglePartStructure, public GoodInference {
  public:
   // begin (examples + 1): where each example's candidates begin. good: indices within the example's list, best first,
   // from good_begin[i] on; unknown if good_begin is empty. cost: one per candidate, 0 for the good ones; if empty, 1
@@ -48,7 +52,28 @@ class CandidateStructure final : public SinglePartStructure {
     return 0;
   }
 
+  double argmax_among(bool good, int64_t i, const double* theta, Output& y, Scratch& scratch) const override {
+    return argmax(i, among(good, i, theta, scratch), y, scratch);
+  }
+  double logsum_among(bool good, int64_t i, const double* theta, double* mu, Scratch& scratch) const override {
+    return logsum(i, among(good, i, theta, scratch), mu, scratch);
+  }
+
  private:
+  // The scores of the good candidates or of all others; -inf elsewhere.
+  const double* among(bool good, int64_t i, const double* theta, Scratch& scratch) const {
+    double* scores = scratch.take(parts(i));
+    if (good)
+      std::fill(scores, scores + parts(i), -kInfinity);
+    else
+      std::copy(theta, theta + parts(i), scores);
+    for (int64_t k = 0; k < gold_count(i); ++k) {
+      const int32_t c = good_[good_begin_[i] + k];
+      scores[c] = good ? theta[c] : -kInfinity;
+    }
+    return scores;
+  }
+
   void check_lists() const {
     if (begin_.empty() || begin_.front() != 0) throw InputError("the bounds of candidate lists must begin with 0.");
     for (int64_t i = 0; i < size(); ++i) {

@@ -8,6 +8,9 @@
 #include <vector>
 
 #include "bindings/labels.h"
+#include "protocol/checks.h"
+#include "protocol/outputs.h"
+#include "protocol/structure.h"
 
 namespace margrave {
 namespace {

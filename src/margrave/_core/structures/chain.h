@@ -3,7 +3,7 @@
 //
 // Hot operations of order 1 have specialized loops (simd/loops.h). Everything else, and every higher order, is dynamic
 // programming over the trellis whose states are tuples of `order` labels. Tuples with a forbidden transition do not
-// exist.
+// exist. At order 0 there are no tuples, and every position is a problem of its own.
 #pragma once
 
 #include <algorithm>
@@ -14,6 +14,13 @@
 #include <vector>
 
 #include "engines/hypergraph.h"
+#include "protocol/checks.h"
+#include "protocol/interfaces.h"
+#include "protocol/lock_step.h"
+#include "protocol/outputs.h"
+#include "protocol/random.h"
+#include "protocol/scratch.h"
+#include "protocol/structure.h"
 #include "simd/loops.h"
 #include "structures/chain_lanes.h"
 #include "structures/labels.h"
@@ -28,13 +35,14 @@ class ChainStructure final : public Structure, private Divisible, private Weight
       : data_(std::move(labels)),
         shared_grams_(shared_grams(data_.labels(), order, forbidden)),
         grams_(*shared_grams_),
-        tied_(tied),
+        tied_(tied && order > 0),
         forbidden_(order == 1 ? std::move(forbidden) : std::vector<uint8_t>()) {
     for (int64_t i = 0; i < size(); ++i)
       if (parts(i) > std::numeric_limits<int32_t>::max())
         throw InputError("example " + std::to_string(i) + " has " + std::to_string(parts(i)) +
                          " parts, more than can be numbered: split it, or use tied parts.");
-    if (constrained() || grams_.level(2).size() < data_.labels() * data_.labels()) check_feasible();
+    const bool all_pairs = order == 0 || grams_.level(2).size() == data_.labels() * data_.labels();
+    if (constrained() || !all_pairs) check_feasible();
   }
 
   int64_t size() const override { return data_.size(); }
@@ -46,7 +54,7 @@ class ChainStructure final : public Structure, private Divisible, private Weight
   bool tied() const { return tied_; }
   int64_t repeats(int64_t i) const override { return tied_ ? std::max<int64_t>(data_.length(i) - 1, 1) : 1; }
   unsigned offers() const override {
-    const unsigned untied = tied_ ? 0u : kUntied | (grams_.order() == 1 ? kEntropy : 0u);
+    const unsigned untied = tied_ ? 0u : kUntied | (grams_.order() < 2 ? kEntropy : 0u);
     return kArgmax | kArgmaxByCost | kLogsum | kKbest | kSample | untied;
   }
   bool has_gold() const override { return data_.has_gold(); }
@@ -97,7 +105,9 @@ class ChainStructure final : public Structure, private Divisible, private Weight
     const int64_t T = data_.length(i);
     std::vector<int32_t> labels(T);
     double value;
-    if (grams_.order() == 1) {
+    if (grams_.order() == 0) {
+      value = best_labels(theta, T, labels.data());
+    } else if (grams_.order() == 1) {
       double* room = scratch.take(chain_scratch(T, data_.labels()));
       value = loops().chain_viterbi(T, data_.labels(), theta, theta + T * data_.labels(), stride(), labels.data(),
                                     nullptr, nullptr, room);
@@ -111,6 +121,7 @@ class ChainStructure final : public Structure, private Divisible, private Weight
 
   double logsum(int64_t i, const double* theta, double* mu, Scratch& scratch) const override {
     const int64_t T = data_.length(i);
+    if (grams_.order() == 0) return sum_of_labels(theta, T, mu);
     const int64_t edges = T * data_.labels();
     if (grams_.order() == 1) {
       const std::vector<ChainTable> transitions = chain_tables(T, theta + edges, scratch);
@@ -181,6 +192,7 @@ class ChainStructure final : public Structure, private Divisible, private Weight
   // Forward once, then backward for every draw.
   void sample_many(int64_t i, const double* theta, Random& random, std::vector<Output>& ys, Scratch&) const override {
     const int64_t T = data_.length(i);
+    if (grams_.order() == 0) return draw_each_label(theta, T, random, ys);
     const Trellis trellis(grams_, T, tied_, theta);
     std::vector<std::vector<double>> alpha;
     trellis.forward(alpha);
@@ -326,14 +338,16 @@ class ChainStructure final : public Structure, private Divisible, private Weight
 
   // Entropy of the Markov chain with these marginals; t are the logs of its conditionals (000, last paragraph).
   double entropy(int64_t i, const double* mu, double* t, Scratch&) const override {
-    if (tied_ || grams_.order() != 1) return unsupported("entropy (it needs an untied chain of order 1)"), 0.0;
+    if (tied_ || grams_.order() > 1) return unsupported("entropy (it needs an untied chain of order 0 or 1)"), 0.0;
     const int64_t T = data_.length(i);
     const int64_t L = data_.labels();
+    const int64_t free = grams_.order() == 0 ? T * L : L;  // parts of labels that depend on none before
     double sum = 0;
     for (int64_t l = 0; l < T * L; ++l) {
-      t[l] = l < L ? std::log(mu[l]) : 0.0;
-      if (l < L && mu[l] > 0) sum -= mu[l] * t[l];
+      t[l] = l < free ? std::log(mu[l]) : 0.0;
+      if (l < free && mu[l] > 0) sum -= mu[l] * t[l];
     }
+    if (grams_.order() == 0) return sum;
     for (int64_t p = 0; p + 1 < T; ++p)
       for (int64_t q = 0; q < L * L; ++q) {
         const int64_t k = T * L + p * L * L + q;
@@ -394,6 +408,34 @@ class ChainStructure final : public Structure, private Divisible, private Weight
   }
 
   void to_parts(const int32_t* labels, int64_t length, Output& y) const { grams_.to_parts(labels, length, tied_, y); }
+
+  // The inference of order 0: the best label, the softmax and a draw at each position.
+  double best_labels(const double* theta, int64_t length, int32_t* labels) const {
+    double value = 0;
+    for (int64_t t = 0; t < length; ++t, theta += data_.labels()) {
+      const double* best = std::max_element(theta, theta + data_.labels());
+      labels[t] = static_cast<int32_t>(best - theta);
+      value += *best;
+    }
+    return value;
+  }
+  double sum_of_labels(const double* theta, int64_t length, double* mu) const {
+    const int64_t L = data_.labels();
+    double log_z = 0;
+    for (int64_t t = 0; t < length; ++t) log_z += loops().softmax(theta + t * L, L, mu + t * L);
+    if (log_z == -kInfinity) std::fill(mu, mu + length * L, 0.0);
+    return log_z;
+  }
+  void draw_each_label(const double* theta, int64_t length, Random& random, std::vector<Output>& ys) const {
+    const int64_t L = data_.labels();
+    std::vector<double> mu(length * L);
+    if (sum_of_labels(theta, length, mu.data()) == -kInfinity) throw InputError("every output is forbidden.");
+    std::vector<int32_t> labels(length);
+    for (Output& y : ys) {
+      for (int64_t t = 0; t < length; ++t) labels[t] = static_cast<int32_t>(random.choose(&mu[t * L], L));
+      to_parts(labels.data(), length, y);
+    }
+  }
 
   double viterbi(const double* theta, int64_t length, int32_t* labels) const {
     const Trellis::Best best = Trellis(grams_, length, tied_, theta).viterbi();

@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "engines/factor_graphs.h"
+#include "protocol/outputs.h"
+#include "protocol/scratch.h"
 #include "structures/chain.h"
 
 namespace margrave {

@@ -9,6 +9,11 @@
 #include <vector>
 
 #include "engines/clique_tree.h"
+#include "protocol/checks.h"
+#include "protocol/interfaces.h"
+#include "protocol/outputs.h"
+#include "protocol/random.h"
+#include "protocol/scratch.h"
 #include "structures/chain_graph.h"
 #include "structures/factor_graph.h"
 

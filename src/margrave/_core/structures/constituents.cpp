@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "bindings/binding.h"
+#include "protocol/checks.h"
+#include "protocol/structure.h"
 
 namespace margrave {
 namespace {
@@ -21,11 +23,17 @@ std::vector<T> rows(const In<int32_t>& numbers, const char* what) {
   return found;
 }
 
+constexpr int64_t kMostSymbols = int64_t{1} << 24;
+
 std::shared_ptr<Grammar> make_grammar(int32_t symbols, int32_t terminals, int32_t spans, const In<int32_t>& binary,
                                       const In<int32_t>& lexical, int32_t unary, const In<int32_t>& roots,
                                       const In<int32_t>& labels, const In<int64_t>& path_begin,
                                       const In<int32_t>& paths, const In<int32_t>& overlaps, int32_t piece,
                                       int32_t pieces) {
+  checked_count(symbols, "symbols", 1, kMostSymbols);
+  checked_count(terminals, "terminals", 0, kMostSymbols);
+  checked_count(spans, "labeled spans", 0, kMostSymbols);
+  checked_count(unary, "unary rules");
   return std::make_shared<Grammar>(symbols, terminals, spans, rows<Grammar::Binary>(binary, "binary rules"),
                                    rows<Grammar::Lexical>(lexical, "lexical rules"), unary, to_vector(roots),
                                    rows<Grammar::Label>(labels, "labels"), to_vector(path_begin), to_vector(paths),

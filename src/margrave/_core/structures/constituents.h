@@ -14,7 +14,12 @@
 #include "engines/cky_kbest.h"
 #include "engines/cky_samples.h"
 #include "engines/grammar.h"
-#include "protocol/problem.h"
+#include "protocol/checks.h"
+#include "protocol/interfaces.h"
+#include "protocol/outputs.h"
+#include "protocol/random.h"
+#include "protocol/scratch.h"
+#include "protocol/structure.h"
 #include "structures/treebank.h"
 
 namespace margrave {

@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "engines/factor_graphs.h"
-#include "protocol/problem.h"
+#include "protocol/checks.h"
+#include "protocol/outputs.h"
+#include "protocol/structure.h"
 #include "structures/label_cost.h"
 
 namespace margrave {

@@ -18,6 +18,7 @@
 
 #include "engines/paths.h"
 #include "engines/segments.h"
+#include "protocol/checks.h"
 
 namespace margrave {
 

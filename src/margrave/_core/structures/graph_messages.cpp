@@ -11,6 +11,7 @@
 #include "bindings/factor_graph.h"
 #include "bindings/inference_status.h"
 #include "engines/graph_outputs.h"
+#include "protocol/checks.h"
 
 namespace margrave {
 namespace {
@@ -74,7 +75,8 @@ static void bind(nb::module_& m) {
           [](const GraphMessagesStructure& s, int64_t i, const In<double>& theta, int sweeps) {
             s.check_example(i);
             expect_size(theta, s.parts(i), "theta");
-            return to_numpy(s.values(i, theta.data(), sweeps));
+            checked_count(sweeps, "sweeps", 0, 1'000'000);
+            return to_numpy(s.values(i, theta.data(), sweeps, check_signals));
           },
           "i"_a, "theta"_a, "sweeps"_a,
           "The approximation of log Z, or the bound on it, before the first and after each of this many parallel "

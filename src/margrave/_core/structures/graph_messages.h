@@ -11,8 +11,13 @@
 #include "engines/factor_messages.h"
 #include "engines/factor_relaxation.h"
 #include "engines/tree_reweighting.h"
+#include "protocol/checks.h"
+#include "protocol/interfaces.h"
+#include "protocol/outputs.h"
+#include "protocol/scratch.h"
 #include "structures/factor_graph.h"
 #include "structures/inference_status.h"
+#include "threads/parallel.h"
 
 namespace margrave {
 
@@ -100,7 +105,7 @@ class GraphMessagesStructure final : public FactorGraphStructure {
   }
 
   // The value after each of `sweeps` parallel sweeps: Bethe's, or the reweighted bound.
-  std::vector<double> values(int64_t i, const double* theta, int sweeps) const {
+  std::vector<double> values(int64_t i, const double* theta, int sweeps, const Poll& poll) const {
     check_scores(i, theta);
     const int64_t g = graph_of(i);
     const MessageLayout& layout = layouts_[g];
@@ -108,6 +113,7 @@ class GraphMessagesStructure final : public FactorGraphStructure {
     engine.start(graphs(), g, layout, theta, reweighted_ ? forests_[g].rho().data() : nullptr);
     std::vector<double> found;
     for (int k = 0; k <= sweeps; ++k) {
+      poll();
       if (k > 0) engine.sweep<false>(messages_);
       found.push_back(reweighted_ ? forests_[g].bound(graphs(), g, layout, engine, theta, nullptr) : engine.bethe());
     }

@@ -7,6 +7,9 @@
 #include <vector>
 
 #include "bindings/binding.h"
+#include "protocol/checks.h"
+#include "protocol/outputs.h"
+#include "protocol/structure.h"
 
 namespace margrave {
 

@@ -8,7 +8,12 @@
 #include <vector>
 
 #include "engines/hypergraph.h"
-#include "protocol/problem.h"
+#include "protocol/checks.h"
+#include "protocol/interfaces.h"
+#include "protocol/outputs.h"
+#include "protocol/random.h"
+#include "protocol/scratch.h"
+#include "protocol/structure.h"
 
 namespace margrave {
 

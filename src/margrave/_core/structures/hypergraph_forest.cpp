@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bindings/edge_graphs.h"
+#include "protocol/checks.h"
 
 namespace margrave {
 

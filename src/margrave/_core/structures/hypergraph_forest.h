@@ -9,6 +9,9 @@
 
 #include "engines/lazy_kbest.h"
 #include "engines/strings.h"
+#include "protocol/checks.h"
+#include "protocol/outputs.h"
+#include "protocol/scratch.h"
 #include "structures/hypergraph.h"
 
 namespace margrave {

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "protocol/problem.h"
+#include "protocol/checks.h"
 
 namespace margrave {
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bindings/binding.h"
+#include "protocol/checks.h"
 
 namespace margrave {
 

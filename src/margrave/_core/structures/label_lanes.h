@@ -7,7 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "protocol/problem.h"
+#include "protocol/lock_step.h"
+#include "protocol/scratch.h"
+#include "protocol/structure.h"
 #include "simd/lanes.h"
 #include "structures/labels.h"
 

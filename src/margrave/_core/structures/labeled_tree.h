@@ -15,6 +15,11 @@
 #include <utility>
 #include <vector>
 
+#include "protocol/checks.h"
+#include "protocol/outputs.h"
+#include "protocol/random.h"
+#include "protocol/scratch.h"
+#include "simd/loops.h"
 #include "structures/arc_trees.h"
 
 namespace margrave {

@@ -7,8 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "protocol/problem.h"
+#include "protocol/checks.h"
 #include "structures/label_cost.h"
+#include "structures/token_bounds.h"
 
 namespace margrave {
 
@@ -18,15 +19,16 @@ class Labels {
   // costs are 0. allowed: (tokens, labels) of 0 and 1, or empty.
   Labels(int64_t labels, std::vector<int64_t> begin, std::vector<int32_t> gold, std::shared_ptr<const LabelCost> cost,
          std::vector<uint8_t> allowed)
-      : labels_(labels),
+      : labels_(checked_count(labels, "labels", 1)),
         begin_(std::move(begin)),
         gold_(std::move(gold)),
         cost_(std::move(cost)),
         allowed_(std::move(allowed)) {
-    if (labels < 1) throw InputError("at least one label is needed.");
-    if (begin_.empty() || begin_.front() != 0) throw InputError("token bounds must begin with 0.");
-    for (size_t i = 1; i < begin_.size(); ++i)
-      if (begin_[i] <= begin_[i - 1]) throw InputError("example " + std::to_string(i - 1) + " has no tokens.");
+    check_token_bounds(begin_);
+    for (int64_t i = 0; i < size(); ++i)
+      if (length(i) > kMostCount / labels)
+        throw InputError("example " + std::to_string(i) + " has " + std::to_string(length(i)) + " tokens with " +
+                         std::to_string(labels) + " labels each, more parts than can be numbered: split it.");
     const auto tokens = static_cast<size_t>(begin_.back());
     if (!gold_.empty() && gold_.size() != tokens) throw InputError("there must be one gold label per token.");
     for (const int32_t label : gold_)

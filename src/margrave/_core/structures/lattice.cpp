@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "bindings/edge_graphs.h"
+#include "protocol/checks.h"
+#include "protocol/structure.h"
 
 namespace margrave {
 namespace {

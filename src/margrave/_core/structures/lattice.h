@@ -17,7 +17,12 @@
 #include <vector>
 
 #include "engines/paths.h"
-#include "protocol/good_outputs.h"
+#include "protocol/checks.h"
+#include "protocol/interfaces.h"
+#include "protocol/outputs.h"
+#include "protocol/random.h"
+#include "protocol/scratch.h"
+#include "protocol/structure.h"
 #include "rows/vocabulary.h"
 
 namespace margrave {

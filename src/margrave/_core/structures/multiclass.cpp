@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "bindings/labels.h"
+#include "protocol/structure.h"
 
 namespace margrave {
 

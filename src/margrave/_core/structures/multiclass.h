@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "protocol/checks.h"
+#include "protocol/outputs.h"
 #include "structures/labels.h"
 #include "structures/single_part.h"
 

@@ -5,6 +5,8 @@
 #include <optional>
 
 #include "bindings/binding.h"
+#include "protocol/checks.h"
+#include "protocol/structure.h"
 
 namespace margrave {
 

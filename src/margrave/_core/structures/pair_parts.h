@@ -14,7 +14,9 @@
 #include <vector>
 
 #include "engines/alignment.h"
-#include "protocol/problem.h"
+#include "protocol/checks.h"
+#include "protocol/outputs.h"
+#include "protocol/scratch.h"
 
 namespace margrave {
 

@@ -6,6 +6,11 @@
 #include <vector>
 
 #include "engines/eisner.h"
+#include "protocol/checks.h"
+#include "protocol/interfaces.h"
+#include "protocol/outputs.h"
+#include "protocol/random.h"
+#include "protocol/scratch.h"
 #include "structures/arc_trees.h"
 
 namespace margrave {

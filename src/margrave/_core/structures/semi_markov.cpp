@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "bindings/labels.h"
+#include "protocol/checks.h"
+#include "protocol/structure.h"
 
 namespace margrave {
 namespace {

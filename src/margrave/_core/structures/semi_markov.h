@@ -11,9 +11,15 @@
 #include <vector>
 
 #include "engines/segmentations.h"
-#include "protocol/good_outputs.h"
+#include "protocol/checks.h"
+#include "protocol/interfaces.h"
+#include "protocol/outputs.h"
+#include "protocol/random.h"
+#include "protocol/scratch.h"
+#include "protocol/structure.h"
 #include "structures/good_segments.h"
 #include "structures/label_cost.h"
+#include "structures/token_bounds.h"
 
 namespace margrave {
 
@@ -37,9 +43,7 @@ class SemiMarkovStructure final : public Structure, public GoodInference {
       : engine_(std::move(all)), tags_(std::move(tags)), data_(std::move(data)) {
     tags_.check(segments());
     const std::vector<int64_t>& begin = data_.begin;
-    if (begin.empty() || begin.front() != 0) throw InputError("token bounds must begin with 0.");
-    for (size_t i = 1; i < begin.size(); ++i)
-      if (begin[i] <= begin[i - 1]) throw InputError("example " + std::to_string(i - 1) + " has no tokens.");
+    check_token_bounds(begin);
     const auto tokens = static_cast<size_t>(begin.back());
     if (!data_.gold.empty() && data_.gold.size() != tokens) throw InputError("there must be one gold tag per token.");
     if (data_.cost && data_.cost->labels() != tags_.tags)

@@ -1,9 +1,14 @@
 // Python bindings common to all structures.
+#include "protocol/structure.h"
+
 #include <utility>
 #include <vector>
 
 #include "bindings/binding.h"
+#include "bindings/offers.h"
 #include "bindings/output_arrays.h"
+#include "protocol/checks.h"
+#include "protocol/outputs.h"
 
 namespace margrave {
 namespace {

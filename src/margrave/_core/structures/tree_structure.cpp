@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "bindings/binding.h"
+#include "protocol/checks.h"
+#include "protocol/structure.h"
 #include "structures/arc_trees.h"
 
 namespace margrave {

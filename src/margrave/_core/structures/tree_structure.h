@@ -5,7 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "protocol/problem.h"
+#include "protocol/checks.h"
+#include "protocol/structure.h"
 #include "structures/tree_part.h"
 #include "structures/treebank.h"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "engines/arborescence.h"
-#include "protocol/problem.h"
+#include "protocol/checks.h"
 
 namespace margrave {
 

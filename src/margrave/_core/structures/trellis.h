@@ -1,4 +1,5 @@
-// The trellis of label sequences of any order: its states are the tuples of `order` labels.
+// The trellis of label sequences of any order: its states are the tuples of `order` labels. At order 0 there is one
+// state, the empty tuple, and no label depends on another.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "protocol/problem.h"
+#include "protocol/checks.h"
+#include "protocol/outputs.h"
 #include "protocol/random.h"
 #include "simd/loops.h"
 
@@ -21,19 +23,25 @@ class Grams {
  public:
   // forbidden: (labels, labels) of 0 and 1, or empty. Order 1 keeps every pair, so tables stay square and dense.
   Grams(int64_t labels, int64_t order, const std::vector<uint8_t>& forbidden) : labels_(labels), order_(order) {
-    if (order < 1 || order > 3) throw InputError("the order of a chain must be 1, 2 or 3.");
+    if (order < 0 || order > 3) throw InputError("the order of a chain must be 0, 1, 2 or 3.");
+    if (order == 0 && !forbidden.empty())
+      throw InputError("a chain of order 0 has no transitions that can be forbidden.");
     if (!forbidden.empty() && forbidden.size() != static_cast<size_t>(labels * labels))
       throw InputError("forbidden transitions must be (labels, labels).");
+    if (order > 0) check_grams(labels);  // pairs of labels
     levels_.resize(order + 2);
     Level& single = levels_[1];
     for (int64_t l = 0; l < labels; ++l) single.last.push_back(static_cast<int32_t>(l));
+    if (order == 0) {
+      levels_[0].last.assign(1, -1);  // the empty tuple
+      single.prefix.assign(labels, 0);
+      single.suffix.assign(labels, 0);
+    }
     const bool drop = order > 1 && !forbidden.empty();
     for (int64_t m = 2; m <= order + 1; ++m) {
       const Level& below = levels_[m - 1];
       Level& level = levels_[m];
-      if (below.size() > kMostGrams / labels)
-        throw InputError("order " + std::to_string(order) + " with " + std::to_string(labels) +
-                         " labels makes too many label tuples: take a lower order.");
+      check_grams(below.size());
       // An m-gram is an (m-1)-gram and one more label. It must also end in an existing (m-1)-gram.
       for (int64_t p = 0; p < below.size(); ++p)
         for (int64_t l = 0; l < labels; ++l) {
@@ -114,6 +122,13 @@ class Grams {
 
  private:
   static constexpr int64_t kMostGrams = 20'000'000;
+
+  // Each of these tuples is followed by any label.
+  void check_grams(int64_t shorter) const {
+    if (shorter > kMostGrams / labels_)
+      throw InputError("order " + std::to_string(order_) + " with " + std::to_string(labels_) +
+                       " labels makes too many label tuples: take a lower order.");
+  }
 
   void link_suffixes(int64_t m) {
     Level& level = levels_[m];
@@ -217,7 +232,7 @@ class Trellis {
       : grams_(grams), length_(length), tied_(tied), emission_(emission), own_(own) {
     const int64_t tables = length < 2 ? 0 : tied ? 1 : length - 1;
     const Grams::Level& longest = grams.level(grams.order());
-    per_table_ = grams.order() == 1 ? 0 : longest.part + longest.size();
+    per_table_ = grams.order() < 2 ? 0 : longest.part + longest.size();
     sums_.resize(tables * per_table_);
     for (int64_t k = 0; k < tables; ++k)
       for (int64_t m = 2; m <= grams.order(); ++m) {
@@ -243,11 +258,12 @@ class Trellis {
   // The value of a prefix that enters position t by gram e: that of the label, the tuples and the prefix before. The
   // gram's own value is added first, so prefixes that differ in nothing else compare by it alone.
   double extended(int64_t t, int64_t e, double before) const {
-    return t == 0 ? emission(t, e) : (own(t)[e] + before) + (emission(t, e) + below(t, e));
+    if (alone(t)) return before + emission(t, e);
+    return (own(t)[e] + before) + (emission(t, e) + below(t, e));
   }
   // The same without the prefix before.
   double edge(int64_t t, int64_t e) const {
-    return t == 0 ? emission(t, e) : emission(t, e) + (own(t)[e] + below(t, e));
+    return alone(t) ? emission(t, e) : emission(t, e) + (own(t)[e] + below(t, e));
   }
   int64_t source(int64_t t, int64_t e) const { return grams_.level(grams_.gram_length(t)).prefix[e]; }
   template <typename Visit>
@@ -268,6 +284,7 @@ class Trellis {
   };
 
   Best viterbi() const {
+    if (grams_.order() == 0) return best_alone();
     int64_t width = 0;  // forbidden transitions may leave fewer pairs than labels
     for (int64_t t = 0; t < std::min(length_, grams_.order()); ++t) width = std::max(width, grams_.states(t));
     Best best{std::vector<double>(length_ * width), std::vector<double>(length_ * width, -1.0), width};
@@ -314,6 +331,20 @@ class Trellis {
   }
 
  private:
+  // Whether no tuple ends at a position.
+  bool alone(int64_t t) const { return grams_.gram_length(t) == 1; }
+  // The same for order 0, whose only state is the empty tuple.
+  Best best_alone() const {
+    Best best{{}, std::vector<double>(length_, 0.0), 1};
+    double value = 0;
+    for (int64_t t = 0; t < length_; ++t) {
+      const double* scores = emission_ + t * grams_.labels();
+      value += *std::max_element(scores, scores + grams_.labels());
+      best.value.push_back(value);
+    }
+    best.source[0] = -1;
+    return best;
+  }
   double emission(int64_t t, int64_t e) const {
     return emission_[t * grams_.labels() + grams_.level(grams_.gram_length(t)).last[e]];
   }

@@ -8,6 +8,12 @@
 #include <utility>
 #include <vector>
 
+#include "protocol/checks.h"
+#include "protocol/lock_step.h"
+#include "protocol/outputs.h"
+#include "protocol/random.h"
+#include "protocol/scratch.h"
+#include "protocol/structure.h"
 #include "simd/loops.h"
 #include "structures/label_lanes.h"
 #include "structures/trellis.h"

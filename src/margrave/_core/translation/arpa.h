@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "inputs/lines.h"
+#include "protocol/checks.h"
 #include "translation/language_model.h"
 
 namespace margrave {
@@ -80,7 +81,7 @@ class ArpaReader {
     const std::string expected = "\\" + std::to_string(n_ + 1) + "-grams:";
     if (line != expected || n_ == static_cast<int>(counts_.size()))
       throw InputError("expected " + (n_ == static_cast<int>(counts_.size()) && n_ > 0 ? "\\end\\" : expected) +
-                       ", not " + std::string(line) + ".");
+                       ", not " + shown(line) + ".");
     ++n_;
     read_ = 0;
     stage_ = Stage::kNgrams;
@@ -113,7 +114,7 @@ class ArpaReader {
     }
     if (count < 0 || n != static_cast<int>(counts_.size()) + 1)
       throw InputError("expected a line of the form ngram " + std::to_string(counts_.size() + 1) + "=NUMBER, not " +
-                       std::string(line) + ".");
+                       shown(line) + ".");
     if (n > LanguageModel::kMostOrder || count > std::numeric_limits<int32_t>::max())
       throw InputError("a language model has n-grams of at most 100 words, and at most two billion of them.");
     counts_.push_back(count);
@@ -142,7 +143,7 @@ class ArpaReader {
     double backoff = 0;
     const std::string_view first = next_field(rest);
     if (!parse(first, score) || score > 0)
-      throw InputError("expected the logarithm of a probability, not " + std::string(first) + ".");
+      throw InputError("expected the logarithm of a probability, not " + shown(first) + ".");
     const char* begin = rest.data();
     fields_.clear();
     for (int k = 0; k < n_; ++k) fields_.push_back(next_field(rest));
@@ -151,7 +152,7 @@ class ArpaReader {
       throw InputError("expected a score, " + std::to_string(n_) + (n_ == 1 ? " word" : " words") +
                        " and perhaps a back-off weight.");
     if (!weight.empty() && !parse(weight, backoff))
-      throw InputError("expected a back-off weight, not " + std::string(weight) + ".");
+      throw InputError("expected a back-off weight, not " + shown(weight) + ".");
     if (++read_ > counts_[n_ - 1])
       throw InputError("this is " + std::to_string(n_) + "-gram " + std::to_string(read_) +
                        ", and the beginning of the file says " + std::to_string(counts_[n_ - 1]) + ".");
@@ -186,7 +187,7 @@ class ArpaReader {
 
   int32_t number(std::string_view word) const {
     const int32_t found = words_.find(word, hash_bytes(word.data(), word.size()));
-    if (found < 0) throw InputError("the word " + std::string(word) + " is not among the 1-grams.");
+    if (found < 0) throw InputError("the word " + shown(word) + " is not among the 1-grams.");
     return found;
   }
 

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "protocol/checks.h"
 #include "translation/language_model.h"
 
 namespace margrave {
@@ -69,7 +70,7 @@ class KneserNey {
     std::vector<double> score(nodes, 0.0);
     std::vector<double> backoff(nodes, 0.0);
     for (size_t v = 1; v < nodes; ++v) {
-      score[v] = v == static_cast<size_t>(kBegin + 1) ? LanguageModel::kImpossible : std::log10(probability[v]);
+      score[v] = v == static_cast<size_t>(kBegin) + 1 ? LanguageModel::kImpossible : std::log10(probability[v]);
       if (total[v] > 0) backoff[v] = std::log10(spared[v] / total[v]);
     }
     return LanguageModel(words_, std::move(tree), std::move(score), std::move(backoff));

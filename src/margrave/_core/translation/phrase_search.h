@@ -19,6 +19,8 @@
 #include <vector>
 
 #include "engines/paths.h"
+#include "protocol/checks.h"
+#include "protocol/outputs.h"
 #include "translation/language_model.h"
 #include "translation/phrase_table.h"
 

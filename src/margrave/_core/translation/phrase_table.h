@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "protocol/problem.h"
+#include "protocol/checks.h"
 #include "rows/vocabulary.h"
 
 namespace margrave {

@@ -7,6 +7,9 @@
 #include <vector>
 
 #include "bindings/binding.h"
+#include "protocol/checks.h"
+#include "protocol/outputs.h"
+#include "protocol/scratch.h"
 #include "translation/phrase_search.h"
 
 namespace margrave {
@@ -82,7 +85,8 @@ static void bind(nb::module_& m) {
          const In<int32_t>& link_target, const In<uint8_t>& used, int64_t longest,
          int64_t most) -> std::shared_ptr<PhraseTable> {
         expect_size(link_target, static_cast<int64_t>(link_source.size()), "link_target");
-        if (longest < 1 || most < 1) throw InputError("phrases need at least one word, and one translation.");
+        checked_count(longest, "words in a phrase", 1);
+        checked_count(most, "translations per phrase", 1);
         AlignedCorpus corpus{
             lists_of(source_begin, source_words), lists_of(target_begin, target_words), to_vector(links_begin), {}};
         for (size_t k = 0; k < link_source.size(); ++k)
@@ -148,7 +152,7 @@ static void bind(nb::module_& m) {
       .def(
           "kbest",
           [](const SearchGraph& g, int64_t k) {
-            if (k < 1) throw InputError("k must be at least 1.");
+            checked_count(k, "translations", 1);
             std::vector<ScoredOutput> found;
             std::vector<Output> ys;
             std::vector<double> values;
@@ -173,7 +177,8 @@ static void bind(nb::module_& m) {
       .def(
           "kbest_of_paths",
           [](const SearchGraph& g, int64_t k, int64_t count) {
-            if (k < 1 || count < 1) throw InputError("k must be at least 1.");
+            checked_count(k, "translations", 1);
+            checked_count(count, "paths", 1);
             std::vector<ScoredOutput> found;
             std::vector<Output> ys;
             {
@@ -202,7 +207,9 @@ static void bind(nb::module_& m) {
           "__init__",
           [](PhraseSearch* self, std::shared_ptr<PhraseTable> table, std::shared_ptr<LanguageModel> model,
              const std::vector<std::string_view>& words, int64_t beam, int64_t options, int64_t reach, bool sparse) {
-            if (beam < 0 || options < 0 || reach < 0) throw InputError("limits must not be negative.");
+            checked_count(beam, "nodes per stack");
+            checked_count(options, "translations per phrase");
+            checked_count(reach, "words that a swap skips");
             if (!model) throw InputError("a search needs a language model.");
             std::vector<int32_t> in_model;
             for (const std::string_view word : words) in_model.push_back(model->number(word));

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "bindings/binding.h"
+#include "protocol/checks.h"
+#include "protocol/features.h"
 
 namespace margrave {
 namespace {
@@ -25,8 +27,8 @@ void check(const SynchronousDecoder& decoder, const In<double>& weights, int64_t
   expect_size(weights, decoder.features().size(), "weights");
   for (size_t f = 0; f < weights.size(); ++f)
     if (!std::isfinite(weights.data()[f])) throw InputError("weights must be finite.");
-  if (k < 1) throw InputError("k must be at least 1.");
-  if (beam < 0) throw InputError("a beam must not be negative.");
+  checked_count(k, "translations", 1);
+  checked_count(beam, "combinations per node");
 }
 
 std::vector<std::string> names(const Vocabulary& vocabulary) {

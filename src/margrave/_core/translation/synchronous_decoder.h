@@ -12,6 +12,7 @@
 
 #include "engines/lazy_kbest.h"
 #include "engines/strings.h"
+#include "protocol/checks.h"
 #include "translation/chart.h"
 #include "translation/language_model.h"
 #include "translation/search.h"

@@ -13,11 +13,12 @@
 #include <limits>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "inputs/lines.h"
-#include "protocol/problem.h"
+#include "protocol/checks.h"
 #include "rows/vocabulary.h"
 
 namespace margrave {
@@ -131,7 +132,7 @@ class SynchronousGrammar {
     } else if (!source && parse_number(text, found.number)) {
       found.label = {};
     } else if (!source) {
-      throw InputError("expected a gap such as [X,1] or [1] in the target, not " + std::string(token) + ".");
+      throw InputError("expected a gap such as [X,1] or [1] in the target, not " + shown(token) + ".");
     }
     return found;
   }
@@ -148,6 +149,9 @@ class SynchronousGrammar {
         rule.source.push_back(add(source_words_, token));
       }
     }
+    std::unordered_map<int64_t, size_t> place_of;
+    for (size_t k = 0; k < gaps.size(); ++k)
+      if (!place_of.emplace(gaps[k].number, k).second) unbalanced(source, target);
     std::vector<uint8_t> used(gaps.size(), 0);
     for (const std::string_view token : target) {
       if (!bracketed(token)) {
@@ -155,16 +159,13 @@ class SynchronousGrammar {
         continue;
       }
       const Gap found = parse_gap(token, false, 0);
-      size_t place = 0;
-      while (place < gaps.size() && gaps[place].number != found.number) ++place;
-      if (place == gaps.size() || used[place] || (!found.label.empty() && found.label != gaps[place].label))
-        unbalanced(source, target);
+      const auto same = place_of.find(found.number);
+      if (same == place_of.end()) unbalanced(source, target);
+      const size_t place = same->second;
+      if (used[place] || (!found.label.empty() && found.label != gaps[place].label)) unbalanced(source, target);
       used[place] = 1;
       rule.target.push_back(gap(static_cast<int32_t>(place)));
     }
-    for (size_t a = 0; a < gaps.size(); ++a)
-      for (size_t b = 0; b < a; ++b)
-        if (gaps[a].number == gaps[b].number) unbalanced(source, target);
     if (std::find(used.begin(), used.end(), 0) != used.end()) unbalanced(source, target);
     if (rule.source.size() == 1 && is_gap(rule.source[0]) && gap_number(rule.source[0]) == rule.label)
       throw InputError("the rule replaces a label by itself, which would allow infinitely many derivations.");
@@ -176,7 +177,7 @@ class SynchronousGrammar {
       std::string text;
       for (const std::string_view token : side)
         if (bracketed(token)) text += (text.empty() ? "" : " ") + std::string(token);
-      return text.empty() ? std::string("none") : text;
+      return text.empty() ? std::string("none") : shown(text);
     };
     throw InputError("the gaps of the source (" + listed(source) + ") and of the target (" + listed(target) +
                      ") are not the same: each must occur once on both sides.");
@@ -191,7 +192,7 @@ class SynchronousGrammar {
       double value = 0;
       const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
       if (error != std::errc() || end != digits.data() + digits.size() || !std::isfinite(value))
-        throw InputError("expected a number or name=number among the features, not " + std::string(token) + ".");
+        throw InputError("expected a number or name=number among the features, not " + shown(token) + ".");
       const int32_t number =
           add(features_, named ? std::string(token.substr(0, equals)) : prefix_ + std::to_string(unnamed));
       if (!named) ++unnamed;

@@ -1,0 +1,37 @@
+// Checks of numbers that come from outside.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <stdexcept>
+#include <string>
+
+namespace margrave {
+
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// Invalid input; the message is one sentence for the user.
+struct InputError : std::invalid_argument {
+  using std::invalid_argument::invalid_argument;
+};
+
+inline constexpr int64_t kMostCount = std::numeric_limits<int32_t>::max();
+inline constexpr int64_t kMostWeights = int64_t{1} << 40;
+
+// Checks a count from outside. It must be small enough that a sum or a product of two counts does not overflow.
+inline int64_t checked_count(int64_t n, const char* what, int64_t least = 0, int64_t most = kMostCount) {
+  if (n < least || n > most)
+    throw InputError(std::string("the number of ") + what + " must be from " + std::to_string(least) + " to " +
+                     std::to_string(most) + ", and it is " + std::to_string(n) + ".");
+  return n;
+}
+
+inline void check_number(int64_t example, int64_t size) {
+  if (example < 0 || example >= size)
+    throw InputError("example " + std::to_string(example) + " is out of range: there are " + std::to_string(size) +
+                     ".");
+}
+
+inline void unsupported(const char* what) { throw InputError(std::string("this problem offers no ") + what + "."); }
+
+}  // namespace margrave
