@@ -174,6 +174,11 @@ class CustomProblem(_core.Problem):
         }
         return [name for name, function in given.items() if function is not None]
 
+    @property
+    def remembers(self) -> bool:
+        """Whether an answer may be better than an earlier one at the same weights, because more outputs are known."""
+        return not self.exact
+
     def parts(self, i: int) -> int:
         """The number of outputs that there is room for, seen or not."""
         return self._room

@@ -8,13 +8,14 @@ improves the state and returns the current weights with P and D. Everything else
 from dataclasses import dataclass, fields
 from importlib import import_module
 from importlib.util import find_spec
+from math import inf
 from typing import Any, ClassVar
 
 from margrave import _core
 from margrave.errors import MargraveError, setting, unknown
 from margrave.files.stored import import_modules
 from margrave.learners.checks import OFFERS, check
-from margrave.learners.objective import Objective, Step
+from margrave.learners.objective import Objective, Step, Weights
 from margrave.learners.run import Run, Solution
 from margrave.losses import LossFamily
 from margrave.options import Option, check_options, options_of
@@ -97,9 +98,13 @@ class Learner(Stored, kind="learner"):
         """The number of passes after which to give up: that of the objective, or the learner's own default."""
         return objective.max_iter or self.default_max_iter
 
-    def resolve(self, loss: LossFamily, problem: _core.Problem) -> "Learner":
-        """The learner that does the work: itself, unless it chooses another one."""
+    def resolve(self, loss: LossFamily, problem: _core.Problem, C: float = 1.0, tol: float = 1e-4) -> "Learner":
+        """The learner that does the work: itself, unless it chooses another one, for this C and smaller ones."""
         return self
+
+    def required_bytes(self, loss: LossFamily, problem: _core.Problem) -> int | None:
+        """The memory that a run takes besides data and weights; None if it is not known before the run."""
+        return None
 
     @property
     def resumable(self) -> bool:
@@ -138,6 +143,19 @@ class Learner(Stored, kind="learner"):
     def certify(self, state: Any) -> Step:
         """P, D and the gap at the current state, where its passes do not compute them; one pass or more."""
         return Step(state.w, *state.objective.certify(state.w))
+
+    def known_primal(self, state: Any, w: Weights) -> float:
+        """A lower bound on P of any weights by the outputs that are known now; -inf if none are remembered.
+
+        It is asked for where searches are not exact: weights of an earlier pass may have outputs that were missed then.
+
+        Parameters
+        ----------
+        state : the state, which may remember outputs.
+        w : the weights.
+        """
+        objective = state.objective
+        return objective.primal(w) if getattr(objective.problem, "remembers", False) else -inf
 
     def note(self, state: Any) -> str:
         """A note to append to the stopping reason; empty if there is none."""

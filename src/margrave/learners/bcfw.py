@@ -1,6 +1,7 @@
 """Block-coordinate Frank-Wolfe; at finite beta, stochastic dual coordinate ascent (docs/background/learning.md)."""
 
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,15 +18,19 @@ from margrave.learners.dual import (
     blank_blocks,
     certified,
     check_parts,
+    dual_of,
     gold_counts,
 )
 from margrave.learners.objective import Objective, Objectives, Step, Weights
-from margrave.learners.resuming import check_same, check_that, scale_of_weights
+from margrave.learners.resuming import check_same, check_that, expected_costs, scale_of_weights
 from margrave.losses import LossFamily
 from margrave.options import option
 
 _MEMORY = 10  # the number of outputs without mass that a block remembers
 _ENOUGH = 0.1  # A visit optimizes over the outputs that it knows until this fraction of the gap it found is left.
+_FIRST = 10  # After so many passes, one that closes less than a fraction of the gap
+_SLOW = 0.05  # is followed by steps on all blocks together,
+_OF_GAP = 0.01  # until the gap among the known outputs is this fraction of the gap.
 
 
 @dataclass
@@ -94,13 +99,18 @@ class BCFW(Learner):
         """Visits all examples."""
         objective = state.objective
         order = state.visits(self.order, self.order == "shuffled" and self._pairwise(objective.loss))
-        ascent = objective.ascent(state.w, order)
+        ascent, before = objective.ascent(state.w, order), state.dual()
         if state.blocks is not None:
             _core.pairwise_pass(*ascent, state.blocks, state.gap, self.cached_steps, _MEMORY, _ENOUGH)
         else:
             _core.mixing_pass(*ascent, state.mu, state.entropy, state.cost, state.gap, self.exact_entropy)
         state.count(len(order))
         state.update_costs()
+        gap = state.estimate() if state.blocks is not None and state.turn > _FIRST else None
+        if gap is not None and state.dual() - before < _SLOW * gap:
+            _core.take_joint_steps(objective.problem, state.w, objective.family, state.blocks, _OF_GAP * gap)
+            state.update_costs()
+        state.settle()
         if self.averaging:
             state.add_to_average()
         w = state.average.copy() if self.averaging else state.w
@@ -110,10 +120,17 @@ class BCFW(Learner):
         """P and the gap; one pass. With averaging, D is taken at the average of alpha, which is feasible."""
         if self.averaging:
             w = state.average.copy()
-            primal, dual = state.objective.primal(w), state.average_dual()
+            primal, dual = state.objective.primal(w, state.known_slacks(w)), state.average_dual()
             return Step(w, primal, dual, primal - dual)
         state.update_costs()  # An interrupted pass has not done this.
-        return certified(state.objective, state.weights(), state.value())
+        w = state.weights()
+        return certified(state.objective, w, state.value(), state.rounding_at(w), state.known_slacks(w))
+
+    def known_primal(self, state: "_State", w: Weights) -> float:
+        """P of these weights over the outputs that blocks remember."""
+        known = state.known_slacks(w)
+        of_blocks = -inf if known is None else state.objective.primal_of_slacks(w, known)
+        return max(super().known_primal(state, w), of_blocks)
 
     def _pairwise(self, loss: LossFamily) -> bool:
         return self.pairwise and not loss.smooth
@@ -121,6 +138,8 @@ class BCFW(Learner):
 
 @dataclass(kw_only=True)
 class _State(DualState):
+    growing = ("average",)  # It is empty before the first pass.
+
     mu: Weights = field(default_factory=lambda: np.zeros(0))  # the concatenated marginals of all examples,
     blocks: Any = None  # or the outputs that have mass
     average: Weights = field(default_factory=lambda: np.zeros(0))
@@ -150,6 +169,24 @@ class _State(DualState):
         w: Weights = self.blocks.weights(self.objective.problem, self.objective.family, self.objective.threads)
         return w
 
+    def rounding_at(self, w: Weights, summed: int = 0) -> float:
+        """As for all marginals; the masses of outputs are exact, and w has no terms for those without mass."""
+        return super().rounding_at(w, summed if self.blocks is None else summed - 1)
+
+    def compute_again(self) -> None:
+        """And the costs; entropies are never sums of steps."""
+        self.w = self.weights()
+        if self.blocks is None and not self.objective.loss.beyond_parts(self.objective.problem):
+            self.cost = expected_costs(self.objective, _core.part_offsets(self.objective.problem), self.mu)
+
+    def known_slacks(self, w: Weights) -> Weights | None:
+        """The slacks that remembered outputs ask for; None if searches are exact, or nothing is remembered."""
+        objective = self.objective
+        if self.blocks is None or objective.problem.exact:
+            return None
+        slacks: Weights = self.blocks.slacks(objective.problem, w, objective.family, objective.threads)
+        return slacks
+
     def update_costs(self) -> None:
         """Compute the expected costs of blocks that store their outputs."""
         if self.blocks is not None:
@@ -165,8 +202,8 @@ class _State(DualState):
 
     def average_dual(self) -> float:
         """A lower bound on D at the average of alpha, because the entropy is concave."""
-        of_average = self.average_value - 0.5 * self.objective.problem.dot(self.average, self.average)
-        return min(of_average, self.dual())
+        error = self.rounding_at(self.average, self.summed)
+        return min(dual_of(self.objective, self.average, self.average_value, error), self.dual())
 
     def pack(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """The blocks as arrays."""

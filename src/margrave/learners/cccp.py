@@ -16,13 +16,15 @@ from typing import ClassVar
 import numpy as np
 
 from margrave import _core
-from margrave.errors import MargraveError, quoted
+from margrave.errors import MargraveError, TimeUpError, quoted
 from margrave.learners.base import Learner, learner_named
 from margrave.learners.checks import check_loss
 from margrave.learners.ended import Ended
 from margrave.learners.objective import Objective, Objectives, State, Step, Weights
 from margrave.losses import LossFamily
 from margrave.options import option
+
+_INTERRUPTIONS = {Ended.INTERRUPTED: KeyboardInterrupt, Ended.MAX_SECONDS: TimeUpError}
 
 
 @dataclass
@@ -90,11 +92,13 @@ class CCCP(Learner):
         """One convex problem, and the objective at its solution; the weights stay if that is no lower."""
         objective = state.objective
         problem = state.convex_problem(objective.tol / 10 if self.inner_tol is None else self.inner_tol)
-        inner = self._inner(objective.loss, objective.problem)
+        inner = self._inner(objective.loss, objective.problem, objective.C)
         found = inner.solve(problem)
-        interrupted = found.ended is Ended.INTERRUPTED
+        interrupted = _INTERRUPTIONS.get(found.ended)
         if interrupted and state.primal < inf:
-            raise KeyboardInterrupt  # The result is the weights of the last complete round.
+            raise interrupted  # The result is the weights of the last complete round.
+        if interrupted:
+            _core.set_seconds_left(inf)  # The first round ends with the weights so far.
         objective.passes += problem.passes
         w = state.r + found.w
         primal, r = state.value_and_tangent(w)
@@ -111,8 +115,8 @@ class CCCP(Learner):
             done = "the tangent of the concave part is the one before"
         return Step(state.w, *state.objectives(), done=done, stuck=stuck, interrupted=interrupted)
 
-    def _inner(self, loss: LossFamily, problem: _core.Problem) -> Learner:
-        return learner_named(self.inner).resolve(_convex_part(loss), problem)
+    def _inner(self, loss: LossFamily, problem: _core.Problem, C: float = 1.0) -> Learner:
+        return learner_named(self.inner).resolve(_convex_part(loss), problem, C)
 
 
 def _convex_part(loss: LossFamily) -> LossFamily:

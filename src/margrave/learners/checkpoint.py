@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from margrave.checks import real
+from margrave.checks import is_number, real
 from margrave.errors import DataError, MargraveError
 from margrave.files import model as model_file
 from margrave.files.output import check_output
@@ -48,7 +48,8 @@ class Checkpoint:
     learner. Ctrl-C leaves the file as it was last written.
 
     A checkpoint is your own file. Damage is detected: a checksum covers every byte, sizes and indices are checked, and
-    P of the best weights and D are computed again when a run is continued. A forged state is not examined.
+    P of the best weights and D are computed again when a run is continued, never believed. A forged state whose numbers
+    agree with each other is not examined.
 
     Parameters
     ----------
@@ -196,13 +197,13 @@ def _from_json(record: Any) -> list[float | bool | None]:
 
 
 def _number(value: Any, least: float = -inf) -> float:
-    if type(value) not in (int, float) or not isfinite(value) or value < least:
+    if not is_number(value) or value < least:
         raise ValueError("a number is finite")
     return float(value)
 
 
 def _count(value: Any) -> int:
-    if type(value) is not int or value < 1:
+    if type(value) is not int or not 1 <= value < 2**63:
         raise ValueError("a count is a positive whole number")
     return value
 

@@ -24,13 +24,14 @@ if TYPE_CHECKING:
 
 
 def check_settings(
-    C: Any, tol: Any, max_iter: Any, n_jobs: Any, random_state: Any
-) -> tuple[float, float, int | None, int | None, int]:
+    C: Any, tol: Any, max_iter: Any, max_seconds: Any, n_jobs: Any, random_state: Any
+) -> tuple[float, float, int | None, float | None, int | None, int]:
     """The settings that every estimator passes to its learner; a wrong one is an error in one sentence."""
     return (
         real("C", C, "be positive and finite", lambda C: 0 < C < inf),
         real("tol", tol, "be finite and not negative", lambda tol: 0 <= tol < inf),
         None if max_iter is None else whole("max_iter", max_iter, 1, 10**9),
+        None if max_seconds is None else real("max_seconds", max_seconds, "be positive", lambda seconds: seconds > 0),
         None if n_jobs is None else _jobs(n_jobs),
         _seed(random_state),
     )
@@ -266,7 +267,7 @@ def example_weights(given: Any, n: int) -> NDArray[np.float64]:
     """The factors of n examples as numbers; an error if they are something else."""
     try:
         weights = np.ascontiguousarray(given, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise MargraveError("sample_weight must be a list of numbers, one per example.") from None
     if weights.shape != (n,):
         raise MargraveError(f"sample_weight must have one number per example: {n} of them.")

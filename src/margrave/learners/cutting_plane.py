@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
+from margrave.checks import is_number
 from margrave.errors import MargraveError, setting
 from margrave.learners.base import Learner
 from margrave.learners.objective import Objective, Objectives, State, Step, Weights
-from margrave.learners.resuming import check_same, scale_of_weights
+from margrave.learners.resuming import check_same, check_that, scale_of_weights
 from margrave.options import option
 
 VARIANTS = ("a", "b")
@@ -23,6 +24,7 @@ _AT_MOST = 100  # In variant (a), the gap is at most this many times tol.
 _ROUNDS_OVER_S = 10  # The maximum number of rounds over the known constraints between two passes.
 _ROUNDS_OF_HARD = 100  # The same with a hard margin.
 _ALL_ROUNDS = 100_000  # The same if a pass has found no new constraint.
+_ALWAYS = 10**9  # Searches that are not exact may not find a constraint again, so that none is removed.
 _HEAVIEST = 500  # A contradiction is sought among this many constraints with the largest multipliers.
 _NUMBERS = 30_000_000  # The maximum size of their feature vectors.
 
@@ -73,7 +75,8 @@ class CuttingPlane(Learner):
         """Visits every example once."""
         objective = state.objective
         epsilon = _ROUNDING if self.epsilon is None else self.epsilon
-        added = state.visit(epsilon, self.rounds, self.variant == "a", self._after_each(state))
+        rounds = self.rounds if state.exact else _ALWAYS
+        added = state.visit(epsilon, rounds, self.variant == "a", self._after_each(state))
         done = ""
         if added == 0 and self.epsilon is not None and state.settled:
             done = f"no constraint is violated by more than epsilon {self.epsilon:g}"
@@ -91,16 +94,22 @@ class CuttingPlane(Learner):
         """P, D and the gap at w(alpha), computed again; one pass. With a hard margin, w is scaled to satisfy it."""
         objective = state.objective
         state.w = state.cuts.weights(objective.problem)
-        dual, primal = state.dual(), objective.primal(state.w)
+        known = None if state.exact else state.cuts.slacks(objective.problem, state.w)
+        dual, primal = state.dual(), objective.primal(state.w, known)
         if primal == inf:  # The hard margin is not satisfied yet.
             return Step(state.w.copy(), None, dual)
         norm = 0.5 * objective.problem.dot(state.w, state.w)
         stretch = sqrt(primal / norm) if objective.loss.slack == 0 and norm > 0 else 1.0
         return Step(stretch * state.w, primal, dual, primal - dual)
 
+    def known_primal(self, state: "CutState", w: Weights) -> float:
+        """P of these weights over the constraints found so far."""
+        slacks = state.cuts.slacks(state.objective.problem, w)
+        return max(super().known_primal(state, w), state.objective.primal_of_slacks(w, slacks))
+
     def note(self, state: "CutState") -> str:
         """How many searches were proved exact, if not all."""
-        if state.exact:
+        if state.proved == state.searches:
             return ""
         share = 100 * state.proved / state.searches
         return f"{state.proved} of {state.searches} searches for violated constraints ({share:.0f}%) were proved exact"
@@ -147,7 +156,7 @@ class CutState(State):
     @property
     def exact(self) -> bool:
         """Whether inference found the most violated constraints."""
-        return self.proved == self.searches
+        return self.objective.problem.exact and self.proved == self.searches
 
     def support(self) -> list[tuple[int, NDArray[np.int32], float]]:
         """The outputs with mass: example, parts, and their alpha."""
@@ -242,10 +251,13 @@ class CutState(State):
     def unpack(self, plain: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         """The constraints from arrays."""
         stored = [np.ascontiguousarray(arrays[name]) for name in _CUTS]
+        gains = plain["gains"]
+        check_that(isinstance(gains, list) and all(map(_is_gain, gains)), "each gain has an example and two numbers")
         super().unpack(plain | {"cuts": _core.Cuts.from_arrays(self.objective.problem, *stored)}, arrays)
 
     def verify(self) -> None:
         """w must be that of the multipliers."""
+        check_that(0 <= self.proved <= self.searches, "searches were proved exact as often as there were any, at most")
         begin, *_, factor, multiplier, _ = self.cuts.arrays()
         mass = np.add.reduceat(np.append(multiplier, 0.0), begin[:-1]) * (np.diff(begin) > 0)
         terms = scale_of_weights(self.objective, mass * max(1.0, float(factor.max(initial=0.0))))
@@ -254,6 +266,11 @@ class CutState(State):
     def _core(self) -> tuple[_core.Problem, Weights, _core.LossFamily, str, int, Any]:
         objective = self.objective
         return objective.problem, self.w, objective.family, *objective.rescaling()
+
+
+def _is_gain(gain: Any) -> bool:
+    """Whether it is what a search found: an example, the gain of D, and the violation beyond the slack."""
+    return isinstance(gain, list) and len(gain) == 3 and all(map(is_number, gain))
 
 
 _CUTS = ("cut_begin", "part_begin", "parts", "cost", "linear", "factor", "multiplier", "idle")

@@ -1,7 +1,7 @@
 """The base of dual learners: w = w(alpha), D, and which examples a pass visits (docs/background/learning.md)."""
 
 from dataclasses import dataclass
-from math import inf
+from math import inf, sqrt
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from margrave import _core
 from margrave.errors import Message, setting
 from margrave.learners.objective import Objective, Objectives, State, Step, Weights
 from margrave.learners.resuming import check_same, check_that, expected_costs, scale_of_weights
+from margrave.learners.rounding import lowered
 from margrave.memory import check_memory
 
 ORDERS = ("shuffled", "cyclic", "gap")
@@ -32,6 +33,7 @@ class DualState(State):
     gap: Weights  # the gap of each example at its last visit; inf before the first
     random: np.random.Generator
     turn: int = 0  # passes so far
+    summed: int = 0  # the number of passes whose steps w and costs sum
 
     def verify(self) -> None:
         """Gaps are not negative; learners add what they know about their blocks."""
@@ -50,6 +52,7 @@ class DualState(State):
         """The examples of the next pass; with `skip`, two passes in three leave out those with small gaps."""
         n = self.objective.problem.size
         self.turn += 1
+        self.summed += 1
         seen = self.objective.weights() * self.gap
         if order == "gap" and np.isfinite(seen).all() and seen.sum() > 0:
             return self.random.choice(n, n, p=(1 - _UNIFORM) * seen / seen.sum() + _UNIFORM / n)
@@ -67,8 +70,28 @@ class DualState(State):
         return dual_value(self.objective, self.cost, self.entropy)
 
     def dual(self) -> float:
-        """D(alpha) = sum_i C_i (gamma c_i + H_i / beta) - 1/2 |w|^2."""
-        return self.value() - 0.5 * self.objective.problem.dot(self.w, self.w)
+        """D(alpha) = sum_i C_i (gamma c_i + H_i / beta) - 1/2 |w|^2, lowered where rounding errors matter."""
+        return dual_of(self.objective, self.w, self.value(), self.rounding_at(self.w, self.summed))
+
+    def rounding_at(self, w: Weights, summed: int = 0) -> float:
+        """How much D at w = w(alpha) may be too large; w and the costs sum the steps of this many passes."""
+        norm = sqrt(self.objective.problem.dot(w, w))
+        return self.objective.rounding.of_state(norm, 1 + summed, self.largest_score())
+
+    def largest_score(self) -> float | None:
+        """A bound on the natural parameters of outputs, if they have any."""
+        return None
+
+    def compute_again(self) -> None:
+        """Compute w, and what else sums the steps of all passes, from alpha."""
+        raise NotImplementedError
+
+    def settle(self) -> None:
+        """After a pass: compute sums of steps again where their rounding errors are not negligible in D."""
+        value = self.value() - 0.5 * self.objective.problem.dot(self.w, self.w)
+        if lowered(value, self.rounding_at(self.w, self.summed)) < value:
+            self.compute_again()
+            self.summed = 0
 
     def objectives(self) -> Objectives:
         """D; P takes a pass."""
@@ -88,7 +111,8 @@ class DualState(State):
 
         The marginals are those of all parts, or of the stored ones.
         """
-        return certified(self.objective, self.weights_of(mu, stored), self.value())
+        w = self.weights_of(mu, stored)
+        return certified(self.objective, w, self.value(), self.rounding_at(w))
 
     def weights_of(self, mu: Weights, stored: _core.StoredParts | None = None) -> Weights:
         """w(alpha) of these marginals."""
@@ -109,9 +133,14 @@ def dual_value(objective: Objective, cost: Weights, entropy: Weights) -> float:
     return float(objective.weights() @ (loss.gamma * cost + (entropy / loss.beta if loss.smooth else 0.0)))
 
 
-def certified(objective: Objective, w: Weights, value: float) -> Step:
-    """P, D and the gap at w = w(alpha), given the rest of D; one pass."""
-    primal, dual = objective.primal(w), value - 0.5 * objective.problem.dot(w, w)
+def dual_of(objective: Objective, w: Weights, value: float, error: float) -> float:
+    """D at w = w(alpha), given the rest of D, lowered by its rounding error where that is not negligible."""
+    return lowered(value - 0.5 * objective.problem.dot(w, w), error)
+
+
+def certified(objective: Objective, w: Weights, value: float, error: float, known: Weights | None = None) -> Step:
+    """P, D and the gap at w = w(alpha), given the rest of D, its error and the slacks of known outputs; one pass."""
+    primal, dual = objective.primal(w, known), dual_of(objective, w, value, error)
     return Step(w, primal, dual, primal - dual)
 
 
@@ -133,12 +162,11 @@ def blank_blocks(objective: Objective) -> dict[str, Any]:
     }
 
 
-def check_parts(objective: Objective, bytes_per_part: int = 8, parts: int | None = None) -> int:
-    """The number of all parts, or of these; an error if numbers for each do not fit into memory."""
-    n = int(_core.part_offsets(objective.problem)[-1]) if parts is None else parts
+def check_bytes(objective: Objective, parts: int, size: int) -> None:
+    """An error if the numbers of these parts, which take this many bytes, do not fit into memory."""
     check_memory(
-        bytes_per_part * n,
-        f"the distributions over the {n} parts of {objective.problem.size} examples",
+        size,
+        f"the distributions over the {parts} parts of {objective.problem.size} examples",
         Message(
             "use ",
             setting(learner="lbfgs"),
@@ -147,6 +175,12 @@ def check_parts(objective: Objective, bytes_per_part: int = 8, parts: int | None
             ", or fewer classes or examples",
         ),
     )
+
+
+def check_parts(objective: Objective, bytes_per_part: int = 8) -> int:
+    """The number of all parts; an error if numbers for each do not fit into memory."""
+    n = int(_core.part_offsets(objective.problem)[-1])
+    check_bytes(objective, n, bytes_per_part * n)
     return n
 
 
@@ -155,6 +189,11 @@ def gold_counts(objective: Objective) -> Weights:
     counts = np.zeros(check_parts(objective))
     np.add.at(counts, _core.gold_parts(objective.problem), 1.0)
     return counts
+
+
+def largest_score(objective: Objective, t: NDArray[Any]) -> float:
+    """A bound on the sizes of the scores of outputs whose parts have these natural parameters."""
+    return objective.longest * max(float(t.max(initial=0.0)), -float(t.min(initial=0.0)))
 
 
 def gold_parameters(objective: Objective, start: float) -> Weights:

@@ -14,6 +14,7 @@ class Ended(StrEnum):
     GAP = "gap"  # The relative gap reached tol.
     DONE = "done"  # The learner had a reason of its own, which may be the optimum or a failure.
     MAX_ITER = "max_iter"  # The iterations were used up.
+    MAX_SECONDS = "max_seconds"  # The time was used up.
     INTERRUPTED = "interrupted"  # Ctrl-C.
     OBSERVER = "observer"  # An observer asked for it.
 

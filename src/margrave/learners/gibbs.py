@@ -7,13 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
-from margrave.learners.dual import DualState, certified, dual_value
+from margrave.learners.dual import DualState, certified, dual_value, largest_score
 from margrave.learners.objective import Step, Weights
 from margrave.learners.resuming import check_same, check_that, scale_of_dual, scale_of_weights
 
 CAP = 20.0  # the maximum change of a natural parameter in one step
 CAP_AT_INFINITY = 2.0  # the same if beta is infinite, because outputs that lost all mass take long to regain it
-_OF_SINGLE = 1e-3  # In single precision, what is computed again may differ from what was stored by this fraction.
+_OF_COMPACT = 1e-3  # What is computed again from compact numbers may differ from what was stored by this fraction.
 
 
 @dataclass(kw_only=True)
@@ -50,32 +50,47 @@ class GibbsState(DualState):
         check_same("D", stored, self.dual(), rounding, scale_of_dual(self.objective, w))
 
     @property
-    def rounding(self) -> float:
-        """More where distributions are stored in single precision."""
-        return _OF_SINGLE if self.t.dtype == np.float32 else super().rounding
+    def numbers(self) -> Any:
+        """Natural parameters and marginals, for the core, whose functions take those of either kind."""
+        return _core.DoubleNumbers(self.t, self.mu)
 
     def begin_at_gold(self, start: float) -> None:
         """All mass on the gold outputs; the first step goes from the natural parameter `start` on their parts."""
         objective = self.objective
-        _core.begin_at_gold(objective.problem, objective.threads, self.stored_parts, start, self.t, self.mu)
+        _core.begin_at_gold(objective.problem, objective.threads, self.stored_parts, start, self.numbers)
         self.at_gold = True
 
     def expect(self) -> None:
         """Compute marginals, entropies, costs and w from the natural parameters; one pass."""
-        self.w = self._expectations(self.mu, self.entropy, self.cost)
+        self.w = self._expectations(self.entropy, self.cost, store=True)
         self.at_gold = False
 
     def certify_exactly(self) -> Step:
         """P, D and the gap of the natural parameters in double precision; two passes. The state does not change."""
         entropy, cost = np.empty_like(self.entropy), np.empty_like(self.cost)
-        w = self._expectations(np.zeros(0, self.t.dtype), entropy, cost)
-        return certified(self.objective, w, dual_value(self.objective, cost, entropy))
+        w = self._expectations(entropy, cost, store=False)
+        return certified(self.objective, w, dual_value(self.objective, cost, entropy), self.rounding_at(w))
 
-    def _expectations(self, mu: NDArray[Any], entropy: Weights, cost: Weights) -> Weights:
+    def largest_score(self) -> float | None:
+        """That of the natural parameters, once these describe the blocks."""
+        return None if self.turn < self.smo_passes else largest_score(self.objective, self.t)
+
+    def compute_again(self) -> None:
+        """The marginals as well, which takes a pass."""
+        self.expect()
+
+    def _expectations(self, entropy: Weights, cost: Weights, *, store: bool) -> Weights:
         objective = self.objective
         objective.passes += 1
         return _core.gibbs_expectations(
-            objective.problem, objective.family, objective.threads, self.stored_parts, self.t, mu, entropy, cost
+            objective.problem,
+            objective.family,
+            objective.threads,
+            self.stored_parts,
+            self.numbers,
+            store,
+            entropy,
+            cost,
         )
 
     def begin_at(self, w: Weights) -> None:
@@ -89,8 +104,8 @@ class GibbsState(DualState):
             objective.threads,
             self.stored_parts,
             w,
-            self.t,
-            self.t,
+            self.numbers,
+            self.numbers,
             1.0,
             self.entropy,
             self.cost,
@@ -102,7 +117,7 @@ class GibbsState(DualState):
 
     def visit(self, order: NDArray[np.int64], growth: float, *, halving: bool = False) -> None:
         """One pass of EG over these examples."""
-        blocks = (self.t, self.mu, self.rate, self.entropy, self.cost, self.gap)
+        blocks = (self.numbers, self.rate, self.entropy, self.cost, self.gap)
         cap = CAP if self.objective.loss.smooth else CAP_AT_INFINITY
         settings = (growth, cap, halving, self.at_gold)
         trials = _core.eg_pass(*self.objective.ascent(self.w, order), self.stored_parts, *blocks, *settings)
@@ -110,3 +125,42 @@ class GibbsState(DualState):
         self.trials += trials
         self.visited += len(order)
         self.count(trials)
+
+
+@dataclass(kw_only=True)
+class CompactGibbsState(GibbsState):
+    """The same with compact numbers (`passes/distributions.h` in the core).
+
+    t and mu are integers, multiples of steps; the numbers of heavy parts, with nearly all of the mass, stand beside.
+    """
+
+    steps: NDArray[np.float64]  # of the parameters and of the roots of the marginals of each example
+    heavy: NDArray[np.int32]  # how many heavy parts each example has
+    heavy_part: NDArray[np.int32]
+    heavy_t: NDArray[np.float32]
+    heavy_mu: NDArray[np.float32]
+
+    def __post_init__(self, stored: _core.StoredParts | None) -> None:
+        super().__post_init__(stored)
+        self.room = _core.heavy_room(self.objective.problem, stored)
+
+    @property
+    def rounding(self) -> float:
+        """More than in double precision."""
+        return _OF_COMPACT
+
+    @property
+    def numbers(self) -> _core.CompactNumbers:
+        """Natural parameters and marginals, for the core."""
+        heavy = (self.heavy, self.heavy_part, self.heavy_t, self.heavy_mu)
+        return _core.CompactNumbers(self.t, self.mu, self.steps, self.room, *heavy)
+
+    def largest_score(self) -> None:
+        """Unknown: parameters are multiples of steps."""
+
+    def settle(self) -> None:
+        """Nothing: D is an estimate anyway."""
+
+    def step(self) -> Step:
+        """The outcome of a pass; rounding errors add up, so D is an estimate, and only certificates have a bound."""
+        return Step(self.w, estimate=self.estimate(), dual_estimate=self.dual())

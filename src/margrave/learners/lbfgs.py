@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
+from margrave.checks import Fields
 from margrave.errors import Message, setting
 from margrave.learners.base import Learner
 from margrave.learners.line_search import AT_THE_LIMIT, MOST_STALLED, wolfe
@@ -86,12 +87,12 @@ class _State(PrimalState):
         plain, arrays = super().pack()
         plain["pairs"] = [rho for _, _, rho in self.pairs]
         for name, which in (("s", 0), ("y", 1)):
-            arrays[name] = np.array([pair[which] for pair in self.pairs]).reshape(len(self.pairs), -1)
+            arrays[name] = np.array([pair[which] for pair in self.pairs]).reshape(len(self.pairs), len(self.w))
         return plain, arrays
 
     def unpack(self, plain: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         """The pairs from two matrices."""
-        rhos = plain["pairs"]
+        rhos = Fields(plain).of("pairs", list[float])
         pairs = [(np.array(s), np.array(y), rho) for s, y, rho in zip(arrays["s"], arrays["y"], rhos, strict=True)]
         super().unpack(plain | {"pairs": deque(pairs, maxlen=self.pairs.maxlen)}, arrays)
 

@@ -45,13 +45,15 @@ def wolfe(
     low, high = 0.0, inf
     falling, rising = down, inf  # the slopes along d at low and high; inf if unknown
     slack = 1e-14 * abs(primal)  # P is not known more precisely than this.
+    convex = objective.loss.convex
     for _ in range(_MOST_TRIALS):
         trial = w + step * d
         value, slope = objective.value_and_gradient(trial)
         still = objective.problem.dot(slope, d)
         lowered = value <= primal + 1e-4 * step * down + slack
-        # P is convex: a point where it still falls is lower than the start, even if rounding hides the difference.
-        if not (lowered or (strong and still <= 0)):
+        # Where a convex P still falls, it is lower than at the start, even if rounding hides the difference: scores
+        # that cancel can be larger than P by many orders of magnitude.
+        if not (lowered or (convex and still <= 0)):
             high, rising = step, inf
             step = _parabola(low, high, primal, down, value) if low == 0 else 0.5 * (low + high)
         elif still < curvature * down:

@@ -176,13 +176,11 @@ class LP(Learner):
         while smallest == inf and C < _MOST_GROWTH * objective.C:
             C *= _GROWTH
             smallest = self._quotient(objective, constraints, C, at_zero)
-        better = smallest
-        while better < inf:
-            smallest = better
-            better = self._quotient(objective, constraints, smallest, at_zero)
-            if better > (1 - _FOR_WARNING) * smallest:
+        for _ in range(_LAST_ROUNDS if smallest < inf else 0):
+            before, smallest = smallest, min(smallest, self._quotient(objective, constraints, smallest, at_zero))
+            if smallest > (1 - _FOR_WARNING) * before:
                 break
-        return min(smallest, better)
+        return smallest
 
     def _quotient(self, objective: Objective, constraints: "LPConstraints", C: float, at_zero: float) -> float:
         """|w|_1 over the slacks that the weights w of this C save; infinity if they are zero, or save nothing."""
@@ -264,13 +262,17 @@ class LP(Learner):
                 Constraints(sites, np.full(problem.dim, -1, np.int32)),
                 constraints.of_sites(objective.weights()),
                 self.free_sign,
-                nothing,
+                np.ones(problem.dim) if self.separation == "master" else nothing,  # Algorithm 1, line 2
                 np.zeros(sites[-1]),
                 nothing,
             ),
             master=master_named(self.solver, self.step, self.restarts, self.tolerances, objective.threads),
             constraints=constraints,
         )
+
+    def known_primal(self, state: "LPState", w: Weights) -> float:
+        """P of these weights over the known constraints."""
+        return state.known_primal(w)
 
     def note(self, state: "LPState") -> str:
         """What P and D are, where the search cannot find every constraint of program (7)."""
@@ -284,6 +286,12 @@ class LP(Learner):
         new.best, new.value = state.best, new.program.dual()
         new.add_violated(new.best)
         return new
+
+    def certify(self, state: "LPState") -> Step:
+        """P of the best weights, or of w = 0 before the first round; one pass."""
+        if state.best_primal == inf:
+            state.add_violated(np.zeros_like(state.best))
+        return Step(state.best, *state.objectives())
 
     def one_pass(self, state: "LPState") -> Step:
         """Make one round or, once the gap is small enough, all rounds until weights with zeros have a small gap too."""
@@ -446,8 +454,7 @@ class LPState(State):
         The master is solved to the tolerances of Algorithm 2 or, without them, to a fraction of the gap.
         """
         program = self.program
-        first = self.best_primal == inf
-        added = self.add_violated(np.ones_like(self.best) if first else program.w, 0.0 if first else program.xi)
+        added = self.add_violated(program.w, program.xi)
         aim = max(_OF_GAP * self.gap, _TIGHT * self.objective.tol * self.best_primal)
         _, bound = self.master.solve(program, aim, _AT_LAST, last=not added)
         self.value = max(self.value, bound)

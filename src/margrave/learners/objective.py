@@ -6,16 +6,19 @@ the certificate. All of its methods count the passes over the data that they mak
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
-from math import inf, isfinite
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from math import inf, isfinite, sqrt
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
-from margrave.errors import MargraveError, Message, setting
+from margrave.checks import declared_types, is_a
+from margrave.errors import MargraveError, Message, quoted, setting
 from margrave.learners.checkpoint import Checkpoint
 from margrave.learners.checks import check_settings, example_weights
+from margrave.learners.rounding import Rounding, lowered, radii
 from margrave.losses import LossFamily
 from margrave.losses.costs import CostFunction
 from margrave.memory import check_memory
@@ -43,6 +46,7 @@ class Objective:
     C : the weight of the losses.
     sample_weight : one factor per example on its C; None means 1.
     max_iter : the maximum number of iterations; None uses the learner's default.
+    max_seconds : the time after which to stop, also within a pass; None is no limit.
     tol : the relative gap at which to stop.
     n_jobs : the number of threads; -1 uses all processors, and None uses them all where they do not change the result.
     random_state : the seed of the random numbers.
@@ -62,6 +66,7 @@ class Objective:
     C: float = 1.0
     sample_weight: Weights | None = None
     max_iter: int | None = None
+    max_seconds: float | None = None
     tol: float = 1e-4
     n_jobs: int | None = None
     random_state: int = 0
@@ -77,8 +82,8 @@ class Objective:
     _sharing: _core.Sharing | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self.C, self.tol, self.max_iter, self.n_jobs, self.random_state = check_settings(
-            self.C, self.tol, self.max_iter, self.n_jobs, self.random_state
+        self.C, self.tol, self.max_iter, self.max_seconds, self.n_jobs, self.random_state = check_settings(
+            self.C, self.tol, self.max_iter, self.max_seconds, self.n_jobs, self.random_state
         )
         if self.start is not None:
             self.start = np.ascontiguousarray(self.start, dtype=np.float64)
@@ -105,6 +110,21 @@ class Objective:
     def weights(self) -> Weights:
         """C_i = C sample_weight_i."""
         return self.C * (np.ones(self.problem.size) if self.sample_weight is None else self.sample_weight)
+
+    @cached_property
+    def rounding(self) -> Rounding:
+        """Bounds on the rounding errors of P, its gradient and D."""
+        return Rounding.of(self.problem, self.loss, self.weights(), self.radii)
+
+    @cached_property
+    def radii(self) -> Weights:
+        """R_i, the largest difference between the features of two outputs of example i."""
+        return radii(self.problem, self.weights())
+
+    @cached_property
+    def longest(self) -> int:
+        """The largest number of parts of a gold output."""
+        return max(len(self.problem.gold(i)) for i in range(self.problem.size))
 
     def ascent(
         self, w: Weights, order: NDArray[np.int64]
@@ -146,7 +166,7 @@ class Objective:
     def slacks(self, w: Weights) -> Weights:
         """xi_i of a hinge loss with any re-scaling; one pass."""
         self.passes += 1
-        return _core.svm_slacks(self.problem, w, *self.rescaling(), self.threads)[0]
+        return _core.svm_slacks(self.problem, w, *self.rescaling(), self.threads, self.loss.gamma)[0]
 
     def decode_output(self, i: int, parts: NDArray[np.int32]) -> Any:
         """An output of example i in the form that cost functions take."""
@@ -182,15 +202,24 @@ class Objective:
         """How often approximate inference has replaced an estimate that was obviously wrong by a bound."""
         return 0 if self.approximate is None else int(self.approximate.fallbacks)
 
-    def primal(self, w: Weights) -> float:
+    def primal(self, w: Weights, known: Weights | None = None) -> float:
         """P(w); one pass.
 
         With a hard margin, the weights are first scaled up until they satisfy the margin; P is infinite if they cannot.
+
+        Parameters
+        ----------
+        w : the weights.
+        known : the slacks that known outputs ask for, where searches can miss them.
         """
-        norm = 0.5 * self.problem.dot(w, w)
-        if self.loss.of_family:
-            return norm + self.losses(w)[0]
+        if self.loss.of_family and known is None:
+            return 0.5 * self.problem.dot(w, w) + self.losses(w)[0]
         xi = self.slacks(w)
+        return self.primal_of_slacks(w, xi if known is None else np.maximum(xi, known))
+
+    def primal_of_slacks(self, w: Weights, xi: Weights) -> float:
+        """P(w) with these slacks; no pass."""
+        norm = 0.5 * self.problem.dot(w, w)
         if self.loss.slack == 0:
             margin = 1.0 - float(xi[self.weights() > 0].max())
             return norm / margin**2 if margin > 0 else inf
@@ -203,18 +232,14 @@ class Objective:
         return 0.5 * self.problem.dot(w, w) + loss, slope
 
     def check_scale(self) -> None:
-        """Refuse features with which |w|^2 can overflow: w(alpha) is no longer than the sum of C_i R_i.
-
-        R_i is the largest difference between the features of two outputs of example i.
-        """
+        """Refuse features with which |w|^2 can overflow: w(alpha) is no longer than the sum of C_i R_i."""
         if not isinstance(self.problem, _core.BoundProblem):
             return
-        radii = np.array([self.problem.radius(i) for i in range(self.problem.size)])
         hard = not self.loss.of_family and self.loss.slack == 0  # C is ignored
         with np.errstate(over="ignore"):
-            largest = max(float(((1.0 if hard else self.weights()) * radii).sum()), float(radii.max()))
+            largest = max(float(((1.0 if hard else self.weights()) * self.radii).sum()), float(self.radii.max()))
         if not largest < _LONGEST:
-            i = int(np.argmax(radii))
+            i = int(np.argmax(self.radii))
             raise MargraveError(
                 f"example {i}: the square of its features times C = {self.C:g} overflows: scale the features, or lower "
                 "C."
@@ -231,13 +256,26 @@ class Objective:
         """P, D and the gap at any w; one pass. At beta = inf, and for a difference of losses, there is only P.
 
         With alpha the loss's own distribution at w, w(alpha) = w - grad P(w), so the gap is half the squared norm of
-        the gradient (docs/background/learning.md).
+        the gradient (docs/background/learning.md), and what rounding may hide of it.
         """
         if not (self.loss.smooth and self.loss.convex):
             return self.primal(w), None, None
         primal, slope = self.value_and_gradient(w)
         gap = 0.5 * self.problem.dot(slope, slope)
-        return primal, primal - gap, gap
+        dual = self.dual_at(w, primal, gap)
+        return primal, dual, gap if dual == primal - gap else primal - dual
+
+    def dual_at(self, w: Weights, primal: float, gap: float) -> float:
+        """D of the loss's own distributions at w, lowered by its rounding error where that is not negligible.
+
+        Parameters
+        ----------
+        w : the weights.
+        primal : P(w).
+        gap : half the squared norm of the gradient of P at w.
+        """
+        norm = sqrt(self.problem.dot(w, w))
+        return lowered(primal - gap, self.rounding.of_dual(primal, norm, sqrt(2 * gap)))
 
 
 Objectives = tuple[float | None, float | None, float | None]  # P, D and the gap, as far as they are known
@@ -248,6 +286,8 @@ class State:
     """The state of a learner between passes: numbers, texts, arrays and generators, which a checkpoint can store."""
 
     objective: Objective
+
+    growing: ClassVar[tuple[str, ...]] = ()  # the arrays whose sizes change, which `verify` checks
 
     @property
     def rounding(self) -> float:
@@ -274,25 +314,37 @@ class State:
 
     def unpack(self, plain: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         """Restore what `pack` returned; an error if it has another form than this state."""
+        types = declared_types(type(self))  # type: ignore[arg-type]  # A class can be a key.
         for each in fields(self):
             if each.name in arrays:
-                value = _like(arrays[each.name], getattr(self, each.name), each.name)
+                value = _like(arrays[each.name], getattr(self, each.name), each.name, each.name in self.growing)
                 setattr(self, each.name, np.array(value)[()])  # An array without axes becomes a number.
             elif isinstance(getattr(self, each.name), np.random.Generator):
-                getattr(self, each.name).bit_generator.state = plain[each.name]
+                try:
+                    getattr(self, each.name).bit_generator.state = plain[each.name]
+                except OverflowError:
+                    raise MargraveError(f"its {each.name} has a number that is too large or negative") from None
             elif each.name != "objective":
                 if isinstance(getattr(self, each.name), np.ndarray):
                     raise MargraveError(f"its {each.name} is not an array")
-                setattr(self, each.name, plain[each.name])
+                value = plain[each.name]
+                if not is_a(value, types[each.name]) or not _is_finite(value):
+                    raise MargraveError(f"its {each.name} cannot be {quoted(value)}")
+                setattr(self, each.name, value)
 
     def verify(self) -> None:
         """Refuse a state from a checkpoint whose sizes or running sums are wrong; called on a copy, may use passes."""
 
 
-def _like(array: NDArray[Any], blank: Any, name: str) -> NDArray[Any]:
-    """The array; an error if its type or shape is not that of the initial state, where that is not empty."""
+def _is_finite(value: Any) -> bool:
+    """Whether JSON can store a value; infinite numbers and NaN are stored as arrays."""
+    return not isinstance(value, float) or isfinite(value)
+
+
+def _like(array: NDArray[Any], blank: Any, name: str, growing: bool) -> NDArray[Any]:
+    """The array; an error if its type or, unless it grows, its shape is not that of the initial state."""
     wanted = np.asarray(blank)
-    if array.dtype != wanted.dtype or array.ndim != wanted.ndim or (wanted.size and array.shape != wanted.shape):
+    if array.dtype != wanted.dtype or array.ndim != wanted.ndim or not (growing or array.shape == wanted.shape):
         raise MargraveError(f"its {name} must be of type {wanted.dtype} and of shape {wanted.shape}")
     if array.ndim and array.dtype.kind == "f" and np.isnan(array).any():
         raise MargraveError(f"its {name} has NaN")
@@ -311,9 +363,10 @@ class Step:
     w : the weights after the pass.
     primal, dual, gap : P, D and the gap, as far as they are known.
     estimate : an estimate of the gap from quantities that the pass computed anyway.
+    dual_estimate : an estimate of D where D itself takes a pass.
     done : a reason to stop that only the learner knows; empty to continue.
     stuck : whether that reason is a failure rather than the optimum.
-    interrupted : whether Ctrl-C ended an inner run, so that this pass is incomplete.
+    interrupted : what ended an inner run, so that this pass is incomplete: Ctrl-C or the time limit.
     """
 
     w: Weights
@@ -321,9 +374,10 @@ class Step:
     dual: float | None = None
     gap: float | None = None
     estimate: float | None = None
+    dual_estimate: float | None = None
     done: str = ""
     stuck: bool = False
-    interrupted: bool = False
+    interrupted: type[BaseException] | None = None
 
 
 def negative_losses(negative: int, visits: int) -> str:

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TextIO
 
+from margrave.errors import MargraveError, quoted
 from margrave.learners.objective import Objective, Weights
 from margrave.learners.record import Record
 
@@ -55,6 +56,17 @@ class Observer:
         """
 
 
+def as_observers(given: Any) -> tuple[Observer, ...]:
+    """The observers that a user passes as a tuple; an error if they are something else."""
+    found = tuple(given) if isinstance(given, list | tuple) else (given,)
+    for each in found:
+        if not isinstance(each, Observer):
+            raise MargraveError(
+                f"observers must be a list of objects of margrave.learners.Observer, and one is {quoted(each)}."
+            )
+    return found
+
+
 class ProgressBar(Observer):
     """A line on the terminal that shows the progress of the run and disappears at its end."""
 
@@ -73,9 +85,9 @@ class ProgressBar(Observer):
         self._line: Any = None
 
     def begin(self, objective: Objective, learner: "Learner") -> None:
-        """Shows the learner's name."""
+        """Shows the learner's name, and how much memory it takes if that is much."""
         self._bar.start()
-        self._line = self._bar.add_task(learner.name, total=None, state="")
+        self._line = self._bar.add_task(learner.name, total=None, state=_memory(objective, learner))
 
     def note(self, record: Record, w: Weights) -> None:
         """Shows the record."""
@@ -106,8 +118,10 @@ class LinePrinter(Observer):
         self._wait, self._due = _FIRST_WAIT, 0.0
 
     def begin(self, objective: Objective, learner: "Learner") -> None:
-        """Nothing is printed before the first pass."""
+        """Prints how much memory the run takes if that is much, and otherwise nothing before the first pass."""
         self._name = learner.name
+        if memory := _memory(objective, learner):
+            self._print(memory)
         self._wait, self._due = _FIRST_WAIT, self._clock()
 
     def note(self, record: Record, w: Weights) -> None:
@@ -115,7 +129,7 @@ class LinePrinter(Observer):
         now = self._clock()
         if now < self._due:
             return
-        self._print(f"{describe(record)}  {record.seconds:.1f} s")
+        self._print(f"{describe(record)}  {record.seconds or 0.0:.1f} s")
         self._due = now + self._wait
         self._wait = min(self._wait * _LONGER_WAIT, _LONGEST_WAIT)
 
@@ -123,15 +137,26 @@ class LinePrinter(Observer):
         """Prints the last record and the reason why the run ended."""
         if solution is not None:
             last = solution.history[-1]
-            self._print(f"{describe(last)}  {last.seconds:.1f} s: {solution.reason}")
+            self._print(f"{describe(last)}  {last.seconds or 0.0:.1f} s: {solution.reason}")
 
     def _print(self, text: str) -> None:
-        print(f"{self._name}: {text}", file=self._stream or sys.stderr, flush=True)
+        stream = self._stream or sys.stderr
+        if stream is not None:  # as where a service has closed it
+            print(f"{self._name}: {text}", file=stream, flush=True)
+
+
+_MUCH = 10 * 2**20  # bytes
+
+
+def _memory(objective: Objective, learner: "Learner") -> str:
+    """How much memory a run takes; empty if that is little, or not known before the run."""
+    size = learner.required_bytes(objective.loss, objective.problem) or 0
+    return f"takes {size / 2**20:.0f} MB besides data and weights" if size >= _MUCH else ""
 
 
 def progress_observer() -> Observer:
     """The progress bar if the error stream is a terminal, otherwise the line printer."""
-    return ProgressBar() if sys.stderr.isatty() else LinePrinter()
+    return ProgressBar() if sys.stderr is not None and sys.stderr.isatty() else LinePrinter()
 
 
 def describe(record: Record) -> str:

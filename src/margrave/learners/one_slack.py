@@ -26,6 +26,7 @@ _LONGER = 1.25  # the factor by which it grows or shrinks
 _LEAST = 1e-3  # its lower limit
 _LITTLE = 0.02  # The gap is small below this fraction of P.
 _ROUNDING = 1e-12
+_CACHED = 100  # The most constraints of cached outputs between two inferences.
 _WORTH = 0.1  # A constraint of cached outputs that cuts less than this fraction of the gap is not added.
 
 
@@ -77,12 +78,21 @@ class OneSlack(Learner):
             objective, np.zeros(objective.problem.dim), cache=_core.OutputCache(objective.problem, self.cached)
         )
 
+    def known_primal(self, state: "OneSlackState", w: Weights) -> float:
+        """P of these weights over the outputs of all constraints."""
+        return max(super().known_primal(state, w), state.known_primal(w))
+
     def one_pass(self, state: "OneSlackState") -> Step:
         """Add a constraint by inference, then those of cached outputs that cut enough."""
         state.cut(cached=False)
         state.solve(self.rounds)
-        while self.cached and state.cut(cached=True):
+        for _ in range(_CACHED if self.cached else 0):
+            before = state.value
+            if not state.cut(cached=True):
+                break
             state.solve(self.rounds)
+            if not state.value > before:  # the limit of precision
+                break
         done = ""
         if self.epsilon is not None and state.best_primal - state.value <= self.epsilon * float(
             state.objective.weights().sum()
@@ -91,9 +101,15 @@ class OneSlack(Learner):
         return Step(state.best, *state.objectives(), done=done)
 
 
+# Of a joint constraint: where the parts of each example's output begin, the parts, factors, and costs times gamma.
+Outputs = tuple[NDArray[np.int64], NDArray[np.int32], Weights, Weights]
+
+
 @dataclass
 class OneSlackState(State):
     """Joint constraints, their multipliers, and the weights that they imply."""
+
+    growing = ("best", "linear", "multiplier", "gram", "idle")
 
     w: Weights
     best: Weights = field(default_factory=lambda: np.zeros(0))  # the weights with the lowest P
@@ -105,7 +121,7 @@ class OneSlackState(State):
     gram: Weights = field(default_factory=lambda: np.zeros((0, 0)))
     idle: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     directions: list[Weights] = field(default_factory=list)
-    outputs: list[tuple[NDArray[np.int64], NDArray[np.int32], Weights]] = field(default_factory=list)
+    outputs: list[Outputs] = field(default_factory=list)
     missed: float = 0.0
     cache: Any = None
 
@@ -121,12 +137,12 @@ class OneSlackState(State):
     @property
     def exact(self) -> bool:
         """Whether inference found the most violated constraints."""
-        return self.missed == 0
+        return self.objective.problem.exact and self.missed == 0
 
     def support(self) -> list[tuple[int, NDArray[np.int32], float]]:
         """The outputs with mass: example, parts, and their alpha."""
         alpha: dict[tuple[int, bytes], float] = {}
-        for mass, (begin, parts, factor) in zip(self.multiplier, self.outputs, strict=True):
+        for mass, (begin, parts, factor, _) in zip(self.multiplier, self.outputs, strict=True):
             for i in np.flatnonzero(factor) if mass > 0 else ():
                 key = int(i), np.sort(parts[begin[i] : begin[i + 1]]).tobytes()
                 alpha[key] = alpha.get(key, 0.0) + float(mass * factor[i])
@@ -139,8 +155,9 @@ class OneSlackState(State):
         start = self.w if self.best_primal == inf else self.best
         way = self.w - start
         at = start + self.towards * way
-        linear, direction, violation, begin, parts, factor, missed = _core.one_cut(
-            objective.problem, at, objective.family, rescale, cost, self.cache, cached, objective.threads
+        known = [] if cached or self.exact else self.outputs  # A search that is not exact may miss them.
+        linear, direction, violation, begin, parts, factor, costs, missed = _core.one_cut(
+            objective.problem, at, objective.family, rescale, cost, self.cache, cached, known, objective.threads
         )
         excess = linear - objective.problem.dot(direction, self.w) - self.slack()
         if not cached:
@@ -149,7 +166,7 @@ class OneSlackState(State):
             primal = 0.5 * objective.problem.dot(at, at) + float(objective.weights() @ violation)
             if self.best_primal < inf:
                 self.adapt(objective.problem.dot(at, way) - objective.C * objective.problem.dot(direction, way))
-            if primal <= self.best_primal:
+            if self.exact and primal <= self.best_primal:
                 self.best, self.best_primal = at.copy(), primal
         elif not objective.C * excess > max(_WORTH * (self.best_primal - self.value), _ROUNDING * self.best_primal):
             return False
@@ -164,8 +181,23 @@ class OneSlackState(State):
         self.multiplier = np.append(self.multiplier, 0.0)
         self.idle = np.append(self.idle, 0)
         self.directions.append(direction)
-        self.outputs.append((begin, parts, factor))
+        self.outputs.append((begin, parts, factor, costs))
+        if not (cached or self.exact):
+            self.count_known(at)
         return True
+
+    def count_known(self, at: Weights) -> None:
+        """Count all known outputs in P, some of which the searches may have missed, at the best weights and here."""
+        if self.best_primal < inf:
+            self.best_primal = max(self.best_primal, self.known_primal(self.best))
+        if (here := self.known_primal(at)) <= self.best_primal:
+            self.best, self.best_primal = at.copy(), here
+
+    def known_primal(self, w: Weights) -> float:
+        """P at w over the outputs of the known constraints, which is at least D."""
+        objective = self.objective
+        slacks = _core.known_slacks(objective.problem, w, objective.loss.rescale, self.outputs, objective.threads)
+        return objective.primal_of_slacks(w, slacks)
 
     def adapt(self, slope: float) -> None:
         """Choose the position of the next cut by the slope of P at the last one."""
@@ -190,7 +222,7 @@ class OneSlackState(State):
             self.linear, self.gram.ravel(), 0.0, objective.C, self.multiplier, max(tol, 1e-13 * size)
         )
         self.idle = np.where(self.multiplier > 0, 0, self.idle + 1)
-        keep = self.idle <= rounds
+        keep = (self.idle <= rounds) | (not self.exact)  # A search that is not exact may not find them again.
         if not keep.all():
             self.linear, self.multiplier, self.idle = self.linear[keep], self.multiplier[keep], self.idle[keep]
             self.gram = np.ascontiguousarray(self.gram[np.ix_(keep, keep)])
@@ -209,8 +241,8 @@ class OneSlackState(State):
             check_that(getattr(self, name).shape == (n,), f"there is one {name} per constraint")
         check_that(len(self.directions) == n and self.gram.shape == (n, n), "directions are those of constraints")
         check_that(all(each.shape == self.w.shape for each in self.directions), "directions are of w")
-        for begin, parts, factor in self.outputs:
-            check_that(_are_outputs(objective.problem, begin, parts, factor), "outputs are arrays of parts")
+        for outputs in self.outputs:
+            check_that(_are_outputs(objective.problem, *outputs), "outputs are arrays of parts")
         check_same("products of directions", self.gram, np.array([self.products(each) for each in self.directions]))
         check_that((self.multiplier >= 0).all(), "multipliers are not negative")
         check_that(self.multiplier.sum() <= objective.C * (1 + 1e-9), "multipliers sum to at most C")
@@ -224,7 +256,10 @@ class OneSlackState(State):
         check_same("D", self.value, dual, terms=sqrt(max(square, 0.0)) * terms)
         if self.best_primal < inf:
             check_that(self.best.shape == self.w.shape and np.isfinite(self.best).all(), "the best weights are finite")
-            check_same("P", self.best_primal, objective.primal(self.best), terms=scale_of_losses(objective, self.best))
+            primal = objective.primal(self.best)
+            if not self.exact:
+                primal = max(primal, self.known_primal(self.best))
+            check_same("P", self.best_primal, primal, terms=scale_of_losses(objective, self.best))
 
     def pack(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Directions, outputs and cached ones as arrays."""
@@ -232,28 +267,32 @@ class OneSlackState(State):
         for name in ("directions", "outputs", "cache"):
             del plain[name]
         arrays["directions"] = np.array(self.directions)
-        for k, (begin, parts, factor) in enumerate(self.outputs):
-            arrays |= {f"begin.{k}": begin, f"parts.{k}": parts, f"factor.{k}": factor}
+        for k, (begin, parts, factor, cost) in enumerate(self.outputs):
+            arrays |= {f"begin.{k}": begin, f"parts.{k}": parts, f"factor.{k}": factor, f"cost.{k}": cost}
         arrays |= {f"cached.{k}": array for k, array in enumerate(self.cache.arrays())}
         return plain, arrays
 
     def unpack(self, plain: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         """The same from arrays."""
         directions = [np.array(direction) for direction in arrays["directions"]]
-        outputs = [
-            (np.array(arrays[f"begin.{k}"]), np.array(arrays[f"parts.{k}"]), np.array(arrays[f"factor.{k}"]))
-            for k in range(len(directions))
-        ]
+        outputs = [tuple(np.array(arrays[f"{name}.{k}"]) for name in _OUTPUTS) for k in range(len(directions))]
         self.cache.fill(self.objective.problem, *(np.array(arrays[f"cached.{k}"]) for k in range(4)))
         check_that(arrays["directions"].dtype == np.float64, "directions are numbers")
         rest = {name: array for name, array in arrays.items() if name != "directions" and "." not in name}
         super().unpack(plain | {"directions": directions, "outputs": outputs, "cache": self.cache}, rest)
 
 
-def _are_outputs(problem: _core.Problem, begin: NDArray[np.int64], parts: NDArray[np.int32], factor: Weights) -> bool:
+_OUTPUTS = ("begin", "parts", "factor", "cost")
+
+
+def _are_outputs(
+    problem: _core.Problem, begin: NDArray[np.int64], parts: NDArray[np.int32], factor: Weights, cost: Weights
+) -> bool:
     """Whether these can be the outputs of a joint constraint: parts of every example, one after another."""
-    types = begin.dtype == np.int64 and parts.dtype == np.int32 and factor.dtype == np.float64
-    if not types or begin.shape != (problem.size + 1,) or factor.shape != (problem.size,) or parts.ndim != 1:
+    types = begin.dtype == np.int64 and parts.dtype == np.int32 and factor.dtype == cost.dtype == np.float64
+    if not types or begin.shape != (problem.size + 1,) or parts.ndim != 1:
+        return False
+    if not factor.shape == cost.shape == (problem.size,):
         return False
     if begin[0] != 0 or begin[-1] != len(parts) or (np.diff(begin) < 0).any():
         return False

@@ -1,14 +1,16 @@
 """The state of learners that follow the gradient of P, and the dual bound that they mix from all gradients so far."""
 
 from dataclasses import dataclass, field
+from math import sqrt
 
 from margrave import _core
 from margrave.learners.objective import Objective, Objectives, State, Weights
 from margrave.learners.resuming import check_same, scale_of_losses, scale_of_weights
+from margrave.learners.rounding import lowered
 from margrave.memory import check_memory
 
 _VECTORS = 7  # w, its gradient, the mixture, those of the next w, and what is computed of them
-_ROUNDING = 1e-14  # of the terms of the bound, which it is lowered by
+_OF_TWO = 4e-16  # of the terms of a sum of two: a bound on its rounding error
 
 
 @dataclass
@@ -19,24 +21,48 @@ class PrimalState(State):
     their entropies, because the entropy is concave. D at a mixture is therefore bounded from below by numbers that
     every gradient gives, without another pass (docs/background/learning.md). One vector stores the best mixture so far:
     each new distribution is mixed in with the share that raises the bound most.
+
+    The first weights can have scores, and so rounding errors, that are larger than the optimum. What is left of these
+    errors in the mixture is subtracted from the bound. An error e of w - grad P(w) raises the bound by <mixed - w, e>,
+    so those of weights near the mixture hardly matter.
     """
 
     w: Weights
     primal: float
     slope: Weights  # grad P(w)
     mixed: Weights = field(init=False)  # w(alpha) of the mixture
-    linear: float = field(init=False)  # at most D(alpha) + 1/2 |w(alpha)|^2
+    linear: float = field(init=False)  # at most D(alpha) + 1/2 |w(alpha)|^2, but for rounding
+    error: float = field(init=False)  # the largest norm of the rounding error of `mixed`
+    excess: float = field(init=False)  # how much rounding may have raised the bound, to the first order of that error
+    dual: float = field(init=False)  # the largest D so far
 
     def __post_init__(self) -> None:
-        self.mixed, self.linear = self.w - self.slope, self.own_linear()
+        self.mixed, self.linear, self.error = self.w - self.slope, self.own_linear(), self.own_error()
+        self.excess = self.own_excess()
+        self.dual = self.bound()
 
     def dot(self, u: Weights, v: Weights) -> float:
         """The core's inner product: NumPy's is threaded, which is slower here and changes the last bits."""
         return self.objective.problem.dot(u, v)
 
+    def norm(self, v: Weights) -> float:
+        """|v|"""
+        return sqrt(self.dot(v, v))
+
     def own_linear(self) -> float:
         """D(alpha) + 1/2 |w(alpha)|^2 of the loss's own distribution at w."""
         return self.primal + 0.5 * self.dot(self.w, self.w) - self.dot(self.w, self.slope)
+
+    def own_error(self) -> float:
+        """The largest norm of the rounding error of w - grad P(w)."""
+        return self.objective.rounding.of_gradient(self.norm(self.w))
+
+    def own_excess(self) -> float:
+        """How much the rounding errors of P and its gradient at w may raise the bound at the mixture."""
+        norm = self.norm(self.w)
+        terms = norm * (norm + self.norm(self.slope))
+        far = self.norm(self.w - self.mixed)
+        return self.objective.rounding.of_primal(self.primal, norm) + _OF_TWO * terms + far * self.own_error()
 
     def own_gap(self) -> float:
         """The gap of the loss's own distribution at w: half the squared norm of the gradient."""
@@ -51,27 +77,38 @@ class PrimalState(State):
         change -= self.mixed
         more = self.own_linear() - self.linear
         rise, bend = more - self.dot(change, self.mixed), self.dot(change, change)
-        if not rise > 0:
-            return
-        share = rise / bend if rise < bend else 1.0
-        _core.add_scaled(change, share, self.mixed)
-        self.linear += share * more
+        if rise > 0:
+            share = rise / bend if rise < bend else 1.0
+            _core.add_scaled(change, share, self.mixed)
+            self.linear += share * more
+            before = self.excess + share * sqrt(bend) * self.error
+            sums = abs(self.linear) + abs(share * more) + self.dot(self.mixed, self.mixed)
+            self.excess = before + share * (self.own_excess() - before) + _OF_TWO * sums
+            self.error += share * (self.own_error() - self.error) + _OF_TWO * self.norm(self.mixed)
+        self.dual = max(self.dual, self.bound())
+
+    def bound(self) -> float:
+        """The better of two values of D: that of the mixture, and that at w alone."""
+        mixture = self.linear - 0.5 * self.dot(self.mixed, self.mixed)
+        alone = self.objective.dual_at(self.w, self.primal, self.own_gap())
+        return max(lowered(mixture, self.excess + 0.5 * self.error * self.error), alone)
 
     def gap(self) -> float:
-        """P minus the better of two bounds: that of the mixture, less its rounding errors, and that at w alone.
+        """P - D, or half the squared norm of the gradient and the error of P, where rounding hides the difference.
 
         If inference is approximate, gradients from several weights need not bound one convex function.
         """
-        own = self.own_gap()
-        square = 0.5 * self.dot(self.mixed, self.mixed)
-        rounding = _ROUNDING * (abs(self.primal) + abs(self.linear) + square)
-        mixed = self.primal - (self.linear - square) + rounding
-        return mixed if self.objective.problem.exact and 0 <= mixed < own else own
+        own, known = self.own_gap(), self.primal - self.dual
+        if self.objective.problem.exact and 0 < known < own:
+            return known
+        error = self.objective.rounding.of_primal(self.primal, self.norm(self.w))
+        return own + (self.primal - lowered(self.primal, error))
 
     def objectives(self) -> Objectives:
         """P, D and the gap."""
         gap = self.gap()
-        return self.primal, self.primal - gap, gap
+        below = self.objective.problem.exact and self.dual < self.primal  # but for rounding
+        return self.primal, self.dual if below else self.primal - gap, gap
 
     def verify(self) -> None:
         """P and its gradient must be those at w."""

@@ -11,14 +11,15 @@ class Record:
     Parameters
     ----------
     passes : the number of effective passes over the data; every inference counts.
-    seconds : the time of the run so far, without that of observers.
+    seconds : the time of the run so far, without that of observers; None after `load`, because files of the same run
+        have the same bytes.
     primal : P; None if it was not computed.
     dual, gap : D and the gap; None if there is no certificate.
     exact : False if inference, and therefore P, D and the gap, is approximate.
     """
 
     passes: float
-    seconds: float
+    seconds: float | None
     primal: float | None
     dual: float | None = None
     gap: float | None = None

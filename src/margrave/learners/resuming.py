@@ -1,7 +1,7 @@
 """Checks of a state that a checkpoint gave: its sizes, and that running sums are those of what they sum.
 
-A checkpoint is the user's own file, so a forged state is not examined. A state that passes has the bits that were
-stored, and a run that was continued ends like one that was never interrupted.
+A checkpoint is the user's own file, so a forged state whose numbers agree with each other is not examined. A state that
+passes has the bits that were stored, and a run that was continued ends like one that was never interrupted.
 """
 
 from math import inf, isfinite, sqrt
@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from margrave import _core
 from margrave.errors import MargraveError
 from margrave.learners.objective import Objective
 
@@ -21,7 +20,13 @@ _OF_TERMS = 1e-3  # and by this share of it of the terms that it is the sum of, 
 def check_same(
     name: str, stored: ArrayLike, computed: ArrayLike, rounding: float = _ROUNDING, terms: float = 0.0
 ) -> None:
-    """Refuse numbers that differ from those that the rest of the state implies.
+    """Refuse numbers that differ from those that the rest of the state implies."""
+    if not is_same(stored, computed, rounding, terms):
+        raise MargraveError(f"its {name} does not follow from the rest of the state")
+
+
+def is_same(stored: ArrayLike, computed: ArrayLike, rounding: float = _ROUNDING, terms: float = 0.0) -> bool:
+    """Whether numbers are equal up to rounding, and finite.
 
     `terms` is the size of the terms of a sum, whose rounding errors depend on them and not on the sum.
     """
@@ -29,8 +34,7 @@ def check_same(
     size = max(1.0, float(np.abs(other).max(initial=0.0)))
     most = rounding * size + (_OF_TERMS * rounding * terms if isfinite(terms) else 0.0)
     # The comparison is false for NaN, and infinite numbers are not allowed.
-    if one.shape != other.shape or not (size < inf and (np.abs(one - other) <= most).all()):
-        raise MargraveError(f"its {name} does not follow from the rest of the state")
+    return one.shape == other.shape and size < inf and bool((np.abs(one - other) <= most).all())
 
 
 def scale_of_weights(objective: Objective, mass: NDArray[np.float64] | None = None) -> float:
@@ -40,17 +44,12 @@ def scale_of_weights(objective: Objective, mass: NDArray[np.float64] | None = No
     else than C_i is the mass of the outputs.
     """
     problem = objective.problem
+    if mass is None and problem.euclidean:
+        return objective.rounding.terms
     mass = objective.weights() if mass is None else mass
-    if isinstance(problem, _core.BoundProblem):
-        radii = np.array([problem.radius(i) for i in range(problem.size)])
-        # With kernels, weights are coefficients, and as large as the masses themselves.
-        return float(mass @ (radii if problem.euclidean else np.maximum(radii, 1.0)))
-    gold = np.zeros(problem.dim)  # Other problems need not know R_i.
-    for i in np.flatnonzero(mass).tolist():
-        counts = np.zeros(problem.parts(i))
-        np.add.at(counts, problem.gold(i), 1.0)
-        problem.scatter(i, counts, float(mass[i]), gold)
-    return max(float(np.abs(gold).max(initial=0.0)), float(mass.sum()))
+    radius = objective.radii
+    # With kernels, weights are coefficients, and as large as the masses themselves.
+    return float(mass @ (radius if problem.euclidean else np.maximum(radius, 1.0)))
 
 
 def scale_of_losses(objective: Objective, w: NDArray[np.float64]) -> float:

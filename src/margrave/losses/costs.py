@@ -7,7 +7,7 @@ cutting-plane learner. Only `Matrix` stores a number for every pair of labels.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,15 +18,19 @@ from margrave.errors import MargraveError, unknown
 from margrave.stored import Stored
 
 # Users specify a cost as "hamming", "zero-one", "f1" or "segments"; as one number per label (the cost of missing it),
-# in a mapping or in the order of the classes; as a matrix from gold to predicted labels; as a function of the gold
-# output and another one; or as a Cost.
-CostLike: TypeAlias = "str | Mapping[Any, float] | ArrayLike | Callable[[Any, Any], float] | Cost"
+# in a mapping or in the order of the classes; as a matrix from gold to predicted labels, or the same in mappings; as a
+# function of the gold output and another one; or as a Cost.
+CostLike: TypeAlias = (
+    "str | Mapping[Any, float] | Mapping[Any, Mapping[Any, float]] | ArrayLike | Callable[[Any, Any], float] | Cost"
+)
 
 _RULE = "costs must be finite, not negative, and zero for the right label."
 
 
 class Cost(Stored, kind="cost"):
     """The base of all costs."""
+
+    of_whole_outputs: ClassVar[bool] = False  # whether only cutting-plane learners know what to do with it
 
     def label_cost(self, classes: Sequence[Any]) -> _core.LabelCost:
         """The cost of each of these labels when another one is right, in the core's form; Hamming by default."""
@@ -89,7 +93,17 @@ class ZeroOne(Cost):
 
 @dataclass(frozen=True, eq=False)
 class Matrix(Cost):
-    """Any number for every pair of a gold and a predicted label."""
+    """Any number for every pair of a gold and a predicted label.
+
+    Parameters
+    ----------
+    values : the matrix over the classes, in their order; or a mapping from gold labels to mappings from predicted
+        labels to numbers, in which pairs that are missing cost 1.
+
+    >>> Matrix({"a": {"b": 3.0}}).matrix(["a", "b"])
+    array([[0., 3.],
+           [1., 0.]])
+    """
 
     name = "matrix"
 
@@ -101,7 +115,17 @@ class Matrix(Cost):
 
     def matrix(self, classes: Sequence[Any]) -> NDArray[np.float64]:
         """The same as an array."""
-        return _numbers(self.values, len(classes), of_pairs=True)
+        values = self.values
+        if isinstance(values, Mapping):
+            for label in [*values, *(other for row in values.values() for other in row)]:
+                if label not in classes:
+                    raise unknown("label in the costs", label, map(str, classes))
+            rows = [values.get(gold, {}) for gold in classes]
+            values = [
+                [row.get(label, float(label != gold)) for label in classes]
+                for gold, row in zip(classes, rows, strict=True)
+            ]
+        return _numbers(values, len(classes), of_pairs=True)
 
     def of_classes(self, everything: Sequence[Any], classes: Sequence[Any]) -> "Matrix":
         """The same cost, given for all classes, of some of them."""
@@ -144,6 +168,7 @@ class F1(Cost):
     """One minus the F1 score of the output's parts; only cutting-plane learners minimize it."""
 
     name = "f1"
+    of_whole_outputs = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,6 +190,7 @@ class CostFunction(Cost):
     """Any function of the gold output and another one; cutting-plane learners evaluate it on the best outputs."""
 
     name = "function"
+    of_whole_outputs = True
 
     function: Callable[[Any, Any], float]
 
@@ -196,7 +222,7 @@ def cost_named(cost: CostLike) -> Cost:
     if callable(cost):
         return CostFunction(cost)
     if isinstance(cost, Mapping):
-        return Hamming(cost)
+        return Matrix(cost) if any(isinstance(each, Mapping) for each in cost.values()) else Hamming(cost)
     try:
         return Hamming(cost) if np.ndim(cost) == 1 else Matrix(cost)
     except ValueError:  # rows of different lengths
@@ -210,7 +236,7 @@ def _numbers(values: Any, n: int, *, of_pairs: bool) -> NDArray[np.float64]:
     """A number per label, or per pair of labels."""
     try:
         array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise MargraveError(
             "costs must be numbers: one per label, or a matrix from gold to predicted labels."
         ) from None

@@ -74,14 +74,14 @@ class LossFamily(Stored, kind="loss"):
             raise MargraveError(
                 "slack re-scaling, quadratic slack and hard margins require the hinge loss: beta = inf, gamma = 1."
             )
-        if isinstance(self.costs, F1 | CostFunction) and (self.smooth or self.gamma != 1):
+        if self.costs.of_whole_outputs and (self.smooth or self.gamma != 1):
             raise MargraveError("the F1 cost and cost functions require the hinge loss: beta = inf, gamma = 1.")
         object.__setattr__(self, "name", self._member_name())
 
     @property
     def of_family(self) -> bool:
         """Whether it is a member of L(beta, gamma) with a cost that the core knows, which all learners accept."""
-        return self.rescale == "margin" and self.slack == 1 and not isinstance(self.costs, F1 | CostFunction)
+        return self.rescale == "margin" and self.slack == 1 and not self.costs.of_whole_outputs
 
     @property
     def cost_kind(self) -> str:
@@ -118,7 +118,7 @@ class LossFamily(Stored, kind="loss"):
 
     def charges_good(self, problem: _core.Problem) -> bool:
         """Whether the loss compares whole outputs with the first good one of an example that has several."""
-        whole = self.beyond_parts(problem) or self.slack == 0 or isinstance(self.costs, F1 | CostFunction)
+        whole = self.beyond_parts(problem) or self.slack == 0 or self.costs.of_whole_outputs
         return whole and "good" in problem.offers and any(problem.gold_count(i) > 1 for i in range(problem.size))
 
     def core(

@@ -22,6 +22,7 @@ from margrave.errors import MargraveError
 from margrave.examples import Examples
 from margrave.features.sequences import LETTERS, EncodedSequence, Views
 from margrave.maps.base import FeatureMap, Ranked, Weights, largest
+from margrave.maps.named import Block
 
 
 @dataclass
@@ -55,7 +56,8 @@ def sequences_of(X: Any) -> AlignmentRows:
     """The sequences of encoded examples."""
     for i, example in enumerate(X):
         pair = isinstance(example, tuple) and len(example) == 2 and isinstance(example[0], EncodedSequence)
-        if not pair or not isinstance(example[1], EncodedSequence | Candidates):
+        others = example[1] if pair and isinstance(example[1], Candidates) else example[1:] if pair else ()
+        if not pair or not all(isinstance(each, EncodedSequence) for each in others):
             raise MargraveError(f"example {i} must be a pair of sequences that margrave.features.Sequences encoded.")
     xs, ys = [x for x, _ in X], [y for _, y in X]
     if any(isinstance(y, Candidates) for y in ys):
@@ -112,6 +114,8 @@ class AlignmentMap(FeatureMap[AlignmentRows, _core.Structure]):
         rows = sequences_of(examples.attributes)
         if grow and rows.x and self.views is None:
             self.views = rows.x[0].views
+        if rows.x and self.views is not None and not rows.x[0].views.same_as(self.views):
+            raise MargraveError("these sequences have other columns or letters than those of the training data.")
         return rows
 
     def merge(self, other: Self) -> None:
@@ -215,6 +219,10 @@ class AlignmentMap(FeatureMap[AlignmentRows, _core.Structure]):
         names = self.names()
         return {"alignment": largest(names if len(names) == len(w) else [*names, *names], w, n, by_size=True)}
 
+    def blocks(self, columns: Sequence[Any], tuples: Sequence[Any]) -> list[Block]:
+        """Those of pairs of letters and of gaps."""
+        return [Block.of_features("alignment", self.names())]
+
     def from_matrix(self, matrix: SubstitutionMatrix, dim: int) -> Weights:
         """The weights that give the scores of a matrix; all others are zero."""
         w = np.zeros(dim)
@@ -264,7 +272,7 @@ class AlignmentMap(FeatureMap[AlignmentRows, _core.Structure]):
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restores what `state` returned."""
         if state:
-            self.views = Views(dict(state["values"]), bool(state["single"]))
+            self.views = Views.restored(state)
 
 
 def _shifted(codes: NDArray[np.int32], offset: int, outside: int) -> NDArray[np.int32]:

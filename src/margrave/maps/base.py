@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from margrave import _core
 from margrave.errors import MargraveError
 from margrave.examples import Examples
+from margrave.maps.named import Block
 from margrave.stored import Stored
 
 Weights = NDArray[np.float64]
@@ -62,6 +63,17 @@ class FeatureMap(Stored, Generic[Rows, Core], kind="feature map"):
 
     def top(self, w: Weights, columns: Sequence[Any], n: int) -> dict[Any, Ranked]:
         """The n features with the largest weights, for each column (label, node) or for all parts together."""
+        raise MargraveError(f"the features {type(self).__name__} have no names to show.")
+
+    def rounded(self, w: Weights) -> Weights:
+        """The weights as a model keeps them: a map with very many of them may round them to fewer bits."""
+        return w
+
+    def blocks(self, columns: Sequence[Any], tuples: Sequence[Any]) -> list[Block]:
+        """The names of the weights in their order; `tuples` are those of neighboring labels, if there are any.
+
+        Weights behind the last block have no names.
+        """
         raise MargraveError(f"the features {type(self).__name__} have no names to show.")
 
     def compact(self, w: Weights) -> tuple[Self, Weights]:

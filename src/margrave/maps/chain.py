@@ -17,6 +17,7 @@ from margrave.examples import Examples
 from margrave.files.stored import vector
 from margrave.maps.base import FeatureMap, Ranked, Weights, largest
 from margrave.maps.mercer import Kernel
+from margrave.maps.named import Block
 from margrave.maps.table import FeatureTable, Transitions
 
 
@@ -169,6 +170,12 @@ class ChainMap(FeatureMap[ChainRows, _core.ChainStructure]):
         named = [tuples[k] for k in kept[np.argsort(self.gram_weight[kept])].tolist()]
         return largest(named, weights, n, by_size=True)
 
+    def blocks(self, columns: Sequence[Any], tuples: Sequence[Any]) -> list[Block]:
+        """Those of tokens, transitions, starts, stops and attributes of transitions."""
+        found = [self.tokens.block("token", columns), transition_block(self.gram_weight, tuples)]
+        found += [Block.of_labels("start", columns)] * self.start + [Block.of_labels("stop", columns)] * self.stop
+        return found if self.edges is None else [*found, self.edges.block("edge", tuples)]
+
     def compact(self, w: Weights) -> tuple[Self, Weights]:
         """The features without anything that prediction does not need, such as support inputs without a coefficient."""
         at = self.tokens.size
@@ -209,6 +216,17 @@ class ChainMap(FeatureMap[ChainRows, _core.ChainStructure]):
         has_weight[slice(None) if self.tokens.pairs == "all" else seen] = True
         self.gram_weight = np.full(grams, -1, dtype=np.int64)
         self.gram_weight[has_weight] = np.arange(int(has_weight.sum()))
+
+
+def transition_block(weight: NDArray[np.int64], tuples: Sequence[Any]) -> Block:
+    """The names of the weights of label tuples: the labels before, and the last label."""
+    place = np.flatnonzero(weight >= 0)
+    kept = [tuples[k] for k in place[np.argsort(weight[place])].tolist()]
+    before = [labels[0] if len(labels) == 2 else labels[:-1] for labels in kept]
+    row, column = ({name: k for k, name in enumerate(dict.fromkeys(of))} for of in (before, [of[-1] for of in kept]))
+    rows = np.array([row[name] for name in before], dtype=np.int64)
+    columns = np.array([column[labels[-1]] for labels in kept], dtype=np.int64)
+    return Block("transition", list(row), list(column), rows, columns)
 
 
 def nonzero_grams(gram_weight: NDArray[np.int64], w: Weights) -> tuple[NDArray[np.int64], Weights]:

@@ -17,8 +17,11 @@ from margrave.data.graphs import Graph
 from margrave.errors import MargraveError, unknown
 from margrave.examples import Examples
 from margrave.maps.base import FeatureMap, Ranked, Weights, largest
+from margrave.maps.named import Block
 from margrave.maps.rows import RowEncoder, with_intercept
+from margrave.room import take_room
 
+_PAIR = 32  # the bytes that numbering a pair of labels takes
 PAIRS = ("auto", "directed", "symmetric", "equal")
 
 
@@ -130,13 +133,27 @@ class GraphMap(FeatureMap[GraphRows, _core.FactorGraphStructure]):
         table = w[self._attributes(self.nodes) * len(columns) :].reshape(-1, count)
         edges = self.edges.names() if self.described else []
         names = [*(["intercept"] if self.intercept else []), *edges]
+        pairs = self._pairs(columns)
+        both = [(name, pairs[k]) for name in names for k in range(count)]
+        return largest(both, table.ravel(), n, by_size=True)
+
+    def blocks(self, columns: Sequence[Any], tuples: Sequence[Any]) -> list[Block]:
+        """Those of nodes for each label, and those of edges for each pair of labels."""
+        first = ["intercept"] if self.intercept else []
+        edges = self.edges.names() if self.described else []
+        return [
+            Block.table("node", [*first, *self.nodes.names()], columns),
+            Block.table("edge", [*first, *edges], self._pairs(columns)),
+        ]
+
+    def _pairs(self, columns: Sequence[Any]) -> list[Any]:
+        """The pair of labels of each column; the first of several that share it."""
         shown: dict[int, Any] = {}
-        for cell, which in enumerate(column.tolist()):
+        for cell, which in enumerate(self._columns(len(columns)).tolist()):
             pair = (columns[cell // len(columns)], columns[cell % len(columns)])
             if which >= 0:
                 shown.setdefault(which, "equal" if self.pairs == "equal" else pair)
-        both = [(name, shown[k]) for name in names for k in range(count)]
-        return largest(both, table.ravel(), n, by_size=True)
+        return [shown[k] for k in range(len(shown))]
 
     def merge(self, other: Self) -> tuple[NDArray[np.int32] | None, NDArray[np.int32] | None]:
         """Add the other shard's names."""
@@ -164,6 +181,7 @@ class GraphMap(FeatureMap[GraphRows, _core.FactorGraphStructure]):
         self.nodes, self.edges = state["nodes"], state["edges"]
         self.described = flag("described", state["described"])
         self.labels = whole("the number of labels", state["labels"], 1, 2**15)
+        take_room(_PAIR * self.labels**2, f"the pairs of its {self.labels} labels")
         for encoder in (self.nodes, self.edges):
             if not isinstance(encoder, RowEncoder) or encoder.hash_bits != self.hash_bits:
                 raise MargraveError("its encoder does not belong to its features.")

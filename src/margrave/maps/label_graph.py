@@ -16,7 +16,11 @@ from margrave.checks import flag, whole
 from margrave.errors import MargraveError
 from margrave.examples import Examples
 from margrave.maps.base import FeatureMap, Ranked, Weights, largest
+from margrave.maps.named import Block
 from margrave.maps.rows import RowEncoder, with_intercept
+from margrave.room import take_room
+
+_GROUP = 256  # the bytes of what describes the weights of a label or an edge, about
 
 
 @dataclass
@@ -80,12 +84,23 @@ class LabelGraphMap(FeatureMap[_core.Tokens, _core.FactorGraphStructure]):
     def tables(self, w: Weights) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The weights of labels (labels, attributes), and those of edges (edges, attributes, 4)."""
         split = self.labels * self.attributes
-        return w[:split].reshape(self.labels, -1), w[split:].reshape(self.edges, -1, 4)
+        return w[:split].reshape(self.labels, self.attributes), w[split:].reshape(self.edges, self._edge_attributes, 4)
 
     def top(self, w: Weights, columns: Sequence[Any], n: int) -> dict[Any, Ranked]:
         """The attributes with the largest weights for each label."""
         names = ["intercept", *self.encoder.names()]
         return {label: largest(names, row, n) for label, row in zip(columns, self.tables(w)[0], strict=True)}
+
+    def blocks(self, columns: Sequence[Any], tuples: Sequence[Any]) -> list[Block]:
+        """Those of the labels, and those of the edges by the presence of both labels."""
+        names = ["intercept", *self.encoder.names()]
+        cells = np.arange(self.labels * len(names))
+        of_labels = Block("label", names, columns, cells % len(names), cells // len(names))
+        count, present = self._edge_attributes, [(first, second) for first in (False, True) for second in (False, True)]
+        cells = np.arange(self.edges * count * 4)
+        cases = [((a, first), (b, second)) for a, b in tuples for first, second in present]
+        column = cells // (4 * count) * 4 + cells % 4
+        return [of_labels, Block("edge", names[:count], cases, cells // 4 % max(count, 1), column)]
 
     def merge(self, other: Self) -> NDArray[np.int32] | None:
         """Add the other shard's names."""
@@ -108,6 +123,7 @@ class LabelGraphMap(FeatureMap[_core.Tokens, _core.FactorGraphStructure]):
             raise MargraveError("its encoder does not belong to its features.")
         self.labels = whole("the number of labels", state["labels"], 1, 2**20)
         self.edges = whole("the number of edges", state["edges"], 0, 2**31)
+        take_room(_GROUP * (self.labels + self.edges), "its graph of labels")
 
 
 def _constant(rows: _core.Tokens) -> _core.Tokens:

@@ -17,8 +17,10 @@ from margrave import _core
 from margrave.checks import flag, real, whole
 from margrave.errors import MargraveError, unknown
 from margrave.maps.base import Ranked, Weights
+from margrave.maps.named import Block
 from margrave.maps.table import FeatureTable, Transitions
 from margrave.memory import check_memory
+from margrave.room import take_room
 
 KERNELS = ("linear", "polynomial", "rbf", "precomputed")
 
@@ -182,6 +184,10 @@ class Kernel(FeatureTable):
         """Raise an error, because a kernel has coefficients of inputs instead of weights of features."""
         raise MargraveError("a kernel has coefficients for training inputs, so that features do not have weights.")
 
+    def block(self, group: str, columns: Sequence[Any]) -> Block:
+        """Raise an error for the same reason."""
+        raise MargraveError("a kernel has coefficients for training inputs, so that features do not have weights.")
+
     def compact(self, w: NDArray[np.float64]) -> tuple[Self, NDArray[np.float64]]:
         """The features and weights without the support inputs whose coefficients are all zero."""
         if self.projection is not None:
@@ -220,6 +226,7 @@ class Kernel(FeatureTable):
             return
         begin, index, value = (np.ascontiguousarray(state["support"][name]) for name in _SUPPORT)
         examples = np.arange(len(begin), dtype=np.int64)
+        take_room(8 * (1 + int(index.max(initial=0))), "the index of its support inputs by attribute")
         self.support = _core.Inputs(_core.Tokens(examples, begin, index, value))
         if len(self.support) != len(begin) - 1:
             raise MargraveError("a support input occurs twice.")

@@ -17,6 +17,7 @@ from margrave.checks import flag, real
 from margrave.errors import MargraveError
 from margrave.examples import Examples
 from margrave.maps.base import FeatureMap, Ranked, Weights
+from margrave.maps.named import Block
 from margrave.maps.table import FeatureTable, Transitions
 
 if TYPE_CHECKING:
@@ -102,10 +103,17 @@ class OutputMap(_TableBehind):
 
     def top(self, w: Weights, columns: Sequence[Any], n: int) -> dict[Any, Ranked]:
         """The attributes with the largest weights for each output feature: node, word or eigenvector."""
+        return self.table.top(w, self._output_names(), n)
+
+    def blocks(self, columns: Sequence[Any], tuples: Sequence[Any]) -> list[Block]:
+        """Those of the attributes, each for every output feature that it has a weight for."""
+        return [self.table.block("attribute", self._output_names())]
+
+    def _output_names(self) -> list[Any]:
         names: list[Any] = []
         for name in self.described.names:  # A word of a description may have the name of a node.
             names.append(f"{name} (description)" if name in names else name)
-        return self.table.top(w, names, n)
+        return names
 
     def stored_settings(self) -> dict[str, Any]:
         """The table, and the arrays of the matrix."""
@@ -162,6 +170,11 @@ class NodeMap(_TableBehind):
     def top(self, w: Weights, columns: Sequence[Any], n: int) -> dict[Any, Ranked]:
         """The attributes with the largest weights for each node."""
         return self.table.top(w[: self.table.size], columns, n)
+
+    def blocks(self, columns: Sequence[Any], tuples: Sequence[Any]) -> list[Block]:
+        """Those of the attributes for each node, and those of nodes alone."""
+        intercept = [Block.of_labels("intercept", columns)] if self.intercept else []
+        return [self.table.block("attribute", columns), *intercept]
 
 
 _MATRIX = ("begin", "column", "value")
@@ -242,7 +255,7 @@ def class_similarity(similarity: Any, classes: Sequence[Any]) -> OutputMatrix:
     n = len(classes)
     try:
         matrix = np.asarray(similarity, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise MargraveError("similarities must be a matrix of numbers.") from None
     if matrix.shape != (n, n):
         raise MargraveError(f"similarities must be a matrix of {n} x {n} classes, not of shape {matrix.shape}.")

@@ -70,9 +70,8 @@ class RowEncoder(Stored, kind="encoder"):
             self.form = form
             self.vocabulary = _core.Vocabulary() if form == "names" else None
         elif form != self.form:
-            raise MargraveError(
-                f"the model was trained on {_FORMS[str(self.form)]}, and this input has {_FORMS[form]}."
-            )
+            trained = "no attributes" if self.form is None else _FORMS[self.form]
+            raise MargraveError(f"the model was trained on {trained}, and this input has {_FORMS[form]}.")
         if isinstance(X, _core.KeyedAttributes) and not single:
             return self._key_table(X.names).encode(X, grow)
         if form != "columns":
@@ -194,6 +193,8 @@ def _stack(X: Any, single: bool) -> tuple[NDArray[np.int64], Any]:
         rows = as_rows(X, "")
         return np.arange(rows.shape[0] + 1, dtype=np.int64), rows
     blocks = [as_rows(x, f"example {i}: ") for i, x in enumerate(X)]
+    if not blocks:
+        raise MargraveError("there are no vectors.")
     width = blocks[0].shape[1]
     for i, block in enumerate(blocks):
         if block.shape[1] != width:

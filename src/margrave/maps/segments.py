@@ -20,8 +20,9 @@ from margrave.examples import Examples
 from margrave.features.segments import SegmentTemplates
 from margrave.files.stored import vector
 from margrave.maps.base import FeatureMap, Ranked, Weights, largest
-from margrave.maps.chain import nonzero_grams
+from margrave.maps.chain import nonzero_grams, transition_block
 from margrave.maps.mercer import Kernel
+from margrave.maps.named import Block
 from margrave.maps.rows import RowEncoder
 from margrave.maps.table import FeatureTable
 
@@ -192,6 +193,14 @@ class SegmentMap(FeatureMap[SegmentRows, _core.SemiMarkovStructure]):
         weights = w[self.tokens.size : self.tokens.size + self.pair_weights]
         kept = np.flatnonzero(self.pair_weight >= 0)
         return largest([tuples[k] for k in kept.tolist()], weights, n, by_size=True)
+
+    def blocks(self, columns: Sequence[Any], tuples: Sequence[Any]) -> list[Block]:
+        """Those of tokens, transitions, starts, stops and attributes of segments."""
+        found = [self.tokens.block("token", columns), transition_block(self.pair_weight, tuples)]
+        found += [Block.of_labels("start", self.labels)] * self.start + [
+            Block.of_labels("stop", self.labels)
+        ] * self.stop
+        return found if self.spans is None else [*found, self.spans.block("segment", self.labels)]
 
     def without_zeros(self, w: Weights) -> tuple[Self, Weights]:
         """The features without pairs and names whose weights are all zero; start and stop do not change."""

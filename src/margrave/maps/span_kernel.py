@@ -17,6 +17,7 @@ from margrave.errors import MargraveError
 from margrave.examples import Examples
 from margrave.maps.base import FeatureMap, Ranked, Weights, largest
 from margrave.maps.mercer import Kernel
+from margrave.maps.named import Block
 
 _HASH_BITS = 20  # The inputs of a kernel have a list of rows for each of so many attributes.
 
@@ -99,6 +100,10 @@ class SpanKernel(FeatureMap[KernelRows, _core.ConstituentStructure]):
     def top(self, w: Weights, columns: Sequence[Any], n: int) -> dict[Any, Ranked]:
         """The rules with the largest absolute weights; a kernel has no weights of features."""
         return {"rule": largest(self.rules, w[self.kernel.size :], n, by_size=True)}
+
+    def blocks(self, columns: Sequence[Any], tuples: Sequence[Any]) -> list[Block]:
+        """Raise an error, because the weights of rules stand behind those of a kernel."""
+        return [self.kernel.block("span", columns)]
 
     def compact(self, w: Weights) -> tuple[Self, Weights]:
         """The features and weights without the support spans whose coefficients are all zero."""

@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
-from margrave.checks import whole
+from margrave.checks import flag, whole
 from margrave.errors import MargraveError
 from margrave.examples import Examples
 from margrave.maps.base import FeatureMap, Ranked, Weights, largest
+from margrave.maps.named import Block
 
 
 class SpanRows(NamedTuple):
@@ -85,10 +86,14 @@ class SpanMap(FeatureMap[SpanRows, _core.ConstituentStructure]):
         """The rules with the largest absolute weights; hashed attributes have no names."""
         return {"rule": largest(self.rules, w[: len(self.rules)], n, by_size=True)}
 
+    def blocks(self, columns: Sequence[Any], tuples: Sequence[Any]) -> list[Block]:
+        """Those of the rules; the hashed attributes behind them have no names."""
+        return [Block.of_features("rule", self.rules)]
+
     def state(self) -> dict[str, Any]:
         """Whether they are learned."""
         return {"trained": self.trained}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restores what `state` returned."""
-        self.trained = bool(state["trained"])
+        self.trained = flag("trained", state["trained"])

@@ -12,6 +12,7 @@ from margrave.checks import whole
 from margrave.errors import MargraveError
 from margrave.examples import Examples
 from margrave.maps.base import FeatureMap, Ranked, Weights, largest
+from margrave.maps.named import Block
 from margrave.maps.rows import RowEncoder
 
 
@@ -67,6 +68,10 @@ class SparseMap(FeatureMap[_core.Tokens, _core.Structure]):
     def top(self, w: Weights, columns: Sequence[Any], n: int) -> dict[Any, Ranked]:
         """The attributes with the largest absolute weights, for all parts together."""
         return {self.unit: largest(self.encoder.names(), w, n, by_size=True)}
+
+    def blocks(self, columns: Sequence[Any], tuples: Sequence[Any]) -> list[Block]:
+        """Those of the attributes."""
+        return [Block.of_features(self.unit, self.encoder.names())]
 
     def without_zeros(self, w: Weights) -> tuple[Self, Weights]:
         """The features without the names whose weight is zero."""

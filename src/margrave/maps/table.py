@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
-from margrave.checks import whole
+from margrave.checks import natural, whole
 from margrave.errors import MargraveError, unknown
 from margrave.examples import Examples
 from margrave.files.stored import vector
 from margrave.maps.base import FeatureMap, Ranked, Weights, largest
+from margrave.maps.named import Block
 from margrave.maps.rows import RowEncoder
 
 PAIRS = ("observed", "all")
@@ -163,6 +164,21 @@ class FeatureTable(FeatureMap[_core.Tokens, _core.Structure]):
             found[column] = [(names[number], weight) for number, weight in ranked]
         return found
 
+    def blocks(self, columns: Sequence[Any], tuples: Sequence[Any]) -> list[Block]:
+        """Those of the attributes, each for every column that it has a weight for."""
+        return [self.block("attribute", columns)]
+
+    def block(self, group: str, columns: Sequence[Any]) -> Block:
+        """The same as one block of this group."""
+        assert self.weighted is not None
+        names = self.encoder.names()
+        if not self.weighted.packed:
+            return Block.table(group, names, columns)
+        begin, column = self.weighted.arrays()
+        return Block(
+            group, names, columns, np.repeat(np.arange(len(begin) - 1), np.diff(begin)), column.astype(np.int64)
+        )
+
     def without_zeros(self, w: Weights) -> tuple[Self, Weights]:
         """The table without pairs and names whose weights are all zero.
 
@@ -211,7 +227,7 @@ class FeatureTable(FeatureMap[_core.Tokens, _core.Structure]):
 
 def hash_bits_of(weights: str) -> int:
     """The number of hash bits of `"hash:BITS"`, and 0 for `"all"`: for maps that give every attribute its weights."""
-    if weights == "observed" or not isinstance(weights, str):
+    if not isinstance(weights, str) or weights == "observed":
         raise unknown("weights", weights, ["all", "hash:18"])
     return table_named(weights).hash_bits
 
@@ -229,8 +245,9 @@ def table_named(weights: str | FeatureTable, kernel: FeatureTable | None = None)
     if isinstance(weights, FeatureTable):
         return weights.fresh()
     name, _, bits = str(weights).partition(":")
-    if name == "hash" and bits.isdecimal() and 1 <= int(bits) <= 30:
-        return FeatureTable("all", int(bits))
+    count = natural(bits)
+    if name == "hash" and count is not None and 1 <= count <= 30:
+        return FeatureTable("all", count)
     if bits or name not in PAIRS:
         raise unknown("weights", weights, [*PAIRS, "hash:18"])
     return FeatureTable(name)

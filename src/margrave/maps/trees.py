@@ -7,11 +7,13 @@ from typing import Any, Self
 import numpy as np
 
 from margrave import _core
-from margrave.checks import whole
+from margrave.checks import flag, whole
 from margrave.errors import MargraveError
 from margrave.examples import Examples
+from margrave.files.rounding import rounded
 from margrave.files.stored import vector
 from margrave.maps.base import FeatureMap, Ranked, Weights, largest
+from margrave.maps.named import Block
 
 
 @dataclass
@@ -20,7 +22,8 @@ class TreeMap(FeatureMap[_core.TreeAttributes, _core.TreeStructure]):
 
     Parameters
     ----------
-    hash_bits : attributes are hashed to this many bits; 0 stores the attributes of gold trees with their names.
+    hash_bits : attributes are hashed to this many bits, and a model keeps their weights in 16 bits each; 0 stores the
+        attributes of gold trees with their names.
     labels : the labels of arcs, if arcs have labels.
     """
 
@@ -75,6 +78,16 @@ class TreeMap(FeatureMap[_core.TreeAttributes, _core.TreeStructure]):
             raise MargraveError("hashed features do not store names.")
         return {"arc": largest(self.table.names(), w, n, by_size=True)}
 
+    def rounded(self, w: Weights) -> Weights:
+        """Hashed weights rounded to 16 bits: there are as many as cells, however few features a sentence has."""
+        return w if self.hash_bits == 0 else rounded(w)
+
+    def blocks(self, columns: Sequence[Any], tuples: Sequence[Any]) -> list[Block]:
+        """Those of the attributes of arcs and their pairs."""
+        if self.table is None:
+            raise MargraveError("hashed features do not store names.")
+        return [Block.of_features("arc", self.table.names())]
+
     def without_zeros(self, w: Weights) -> tuple[Self, Weights]:
         """The features without the attributes whose weight is zero."""
         if self.table is None:
@@ -95,7 +108,7 @@ class TreeMap(FeatureMap[_core.TreeAttributes, _core.TreeStructure]):
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restores what `state` returned."""
-        self.trained = bool(state["trained"])
+        self.trained = flag("trained", state["trained"])
         if self.trained and self.hash_bits == 0:
             self.table = _core.FingerprintTable(
                 vector(state["fingerprints"], np.int64, "fingerprints").view(np.uint64),

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from margrave import _core
 from margrave.errors import MargraveError, setting
-from margrave.highs import highs_for
+from margrave.highs import highs_for, run
 
 Floats = NDArray[np.float64]
 SOLVERS = ("extragradient", "simplex", "pdlp")
@@ -357,7 +357,7 @@ class Highs:
 
     def _run(self, program: Program) -> None:
         highs, rows = self._highspy, program.rows
-        self._model.run()
+        run(highs, self._model)
         status = self._model.getModelStatus()
         if status != highs.HighsModelStatus.kOptimal:
             raise MargraveError(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
-from margrave.checks import flag
+from margrave.checks import flag, has_length
 from margrave.errors import MargraveError, unknown
 from margrave.examples import Examples
 from margrave.losses.costs import F1, Cost, CostFunction, Hamming, ZeroOne
@@ -204,14 +204,14 @@ class Homology(AlignmentModel[_core.HomologyStructure]):
 
 def check_pairs(Y: Any) -> list[Pairs]:
     """Matched pairs of every example as arrays; an error if they are something else."""
-    if isinstance(Y, str | bytes) or not hasattr(Y, "__len__"):
+    if not has_length(Y):
         raise MargraveError(f"y must be a list with the matched pairs of each example, not {type(Y).__name__}.")
     arrays = []
     for i, pairs in enumerate(Y):
         try:
             array: NDArray[Any] = np.asarray(pairs if len(pairs) else np.zeros((0, 2)))
             whole = array.astype(np.int32)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             array, whole = np.zeros(0), np.zeros(0, dtype=np.int32)
         if array.ndim != 2 or array.shape[1] != 2 or (array != whole).any():
             raise MargraveError(f"example {i}: matched pairs must be a list of pairs of positions (i, j).")

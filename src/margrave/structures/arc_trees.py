@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
-from margrave.checks import flag, real
+from margrave.checks import flag, has_length, is_list, real
 from margrave.data.arcs import ArcLabels, Arcs
-from margrave.data.classes import label_numbers
-from margrave.errors import MargraveError
+from margrave.data.classes import label_numbers, labels_in
+from margrave.errors import MargraveError, quoted
 from margrave.examples import Examples
 from margrave.losses.costs import Cost, CostFunction, Hamming, ZeroOne
-from margrave.structures.base import Bound, Labels, NoOutputs, Outputs, Structure, is_list
+from margrave.structures.base import Bound, Labels, NoOutputs, Outputs, Structure
 
 
 class DependencyTree(Structure[Any, _core.TreeStructure]):
@@ -45,9 +45,7 @@ class DependencyTree(Structure[Any, _core.TreeStructure]):
     def learn(self, Y: Sequence[Sequence[Any]]) -> Outputs:
         """The labels of the words; without labels, heads have nothing in common that could be learned."""
         check_trees(Y)
-        return (
-            Labels.of(list({label for tree in split_labels(Y)[1] for label in tree})) if self.labeled else NoOutputs()
-        )
+        return Labels(labels_in(split_labels(Y)[1])) if self.labeled else NoOutputs()
 
     def bind(self, outputs: Any, examples: Examples, costs: Cost | None = None) -> _core.TreeStructure:
         """Make the core's structure for some sentences.
@@ -226,10 +224,10 @@ class TreeOfPairs(DependencyTree):
         """The number of parts of n words, if all arcs are allowed."""
 
 
-def check_trees(Y: Any) -> None:
-    """Refuse outputs that are not a list of trees."""
-    if isinstance(Y, str | bytes) or not hasattr(Y, "__len__"):
-        raise MargraveError(f"y must be a list of lists of heads, not {type(Y).__name__}.")
+def check_trees(Y: Any, name: str = "y") -> None:
+    """Refuse outputs that are not a list of trees; `name` is what they are called."""
+    if not has_length(Y):
+        raise MargraveError(f"{name} must be a list of lists of heads, not {type(Y).__name__}.")
     if len(Y) == 0:
         raise MargraveError("there are no sentences.")
 
@@ -243,7 +241,9 @@ def split_labels(Y: Sequence[Sequence[Any]]) -> tuple[list[list[Any]], list[list
             )
         for word, pair in enumerate(tree, 1):
             if not is_list(pair) or len(pair) != 2:
-                raise MargraveError(f"example {i}, word {word}: its output must be a pair (head, label), not {pair!r}.")
+                raise MargraveError(
+                    f"example {i}, word {word}: its output must be a pair (head, label), not {quoted(pair)}."
+                )
     return [[head for head, _ in tree] for tree in Y], [[label for _, label in tree] for tree in Y]
 
 
@@ -257,10 +257,12 @@ def words_of(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def flat_heads(words: NDArray[np.int64], Y: Sequence[Sequence[int]]) -> NDArray[np.int32]:
     """The heads of all sentences, concatenated; those that do not fit 32 bits become -1, which the core refuses."""
+    if not has_length(Y):
+        raise MargraveError(f"heads must be a list with those of each sentence, not {type(Y).__name__}.")
     if len(Y) != len(words):
         raise MargraveError(f"there are {len(words)} sentences and {len(Y)} lists of heads.")
     for i, (tree, n) in enumerate(zip(Y, words.tolist(), strict=True)):
-        if isinstance(tree, str | bytes) or not hasattr(tree, "__len__"):
+        if not has_length(tree):
             raise MargraveError(f"example {i}: its heads must be a list of numbers, not {type(tree).__name__}.")
         if len(tree) != n:
             raise MargraveError(f"example {i} has arcs for {n} words and {len(tree)} heads.")
@@ -268,7 +270,7 @@ def flat_heads(words: NDArray[np.int64], Y: Sequence[Sequence[int]]) -> NDArray[
     if not all(issubclass(kind, Integral) and not issubclass(kind, bool) for kind in set(map(type, heads))):
         where = ((i, head) for i, tree in enumerate(Y) for head in tree)
         i, head = next((i, head) for i, head in where if not isinstance(head, Integral) or isinstance(head, bool))
-        raise MargraveError(f"example {i}: a head must be the number of a word, not {head!r}.")
+        raise MargraveError(f"example {i}: a head must be the number of a word, not {quoted(head)}.")
     return np.array([head if 0 <= head < 2**31 else -1 for head in heads], dtype=np.int32)
 
 
@@ -316,6 +318,8 @@ def allowed_heads(example: int, allowed: Any, n: int) -> NDArray[np.bool_]:
                 or int(head) not in range(n + 1)
                 or head == word
             ):
-                raise MargraveError(f"{where}: an allowed head must be 0 or the number of another word, not {head!r}.")
+                raise MargraveError(
+                    f"{where}: an allowed head must be 0 or the number of another word, not {quoted(head)}."
+                )
             mask[word - 1, int(head) - (int(head) > word)] = True
     return mask

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from margrave import _core
 from margrave.data.classes import check_several, distinct_labels
-from margrave.errors import MargraveError
-from margrave.examples import Examples
+from margrave.errors import MargraveError, quoted
+from margrave.examples import Examples, count
 from margrave.losses.costs import Cost, Hamming, ZeroOne
 from margrave.stored import Stored
 
@@ -102,6 +102,16 @@ class Structure(Stored, Generic[Out, Core], kind="structure"):
         """Learn what these outputs have in common; refuse invalid outputs."""
         return NoOutputs()  # type: ignore[return-value]
 
+    def learn_weighted(self, Y: Sequence[Any], weights: NDArray[np.float64]) -> Out:
+        """The same from outputs with weights, where 2 is two copies; to be defined by structures that count outputs.
+
+        Parameters
+        ----------
+        Y : as in `learn`.
+        weights : one positive number per output.
+        """
+        return self.learn(Y)
+
     def bind(self, outputs: Out, examples: Examples, costs: Cost | None = None) -> Core:
         """Make the core's structure for some examples.
 
@@ -142,20 +152,24 @@ class Structure(Stored, Generic[Out, Core], kind="structure"):
         """The names of the columns of a feature table (labels, nodes); empty if every part has its own row."""
         return []
 
+    def tuples(self, outputs: Out) -> list[Any]:
+        """The tuples of neighboring labels that have a weight, for structures that have such."""
+        return []
+
     def check_cost(self, cost: Cost) -> None:
         """Refuse a cost that the structure does not support."""
         if not isinstance(cost, self.costs):
             names = " or ".join(repr(kind.name) for kind in self.costs)
-            raise MargraveError(f"the cost of {type(self).__name__} is {names}, not {cost.name!r}.")
+            raise MargraveError(f"the cost of {type(self).__name__} is {names}, not {quoted(cost.name)}.")
 
     def check_sizes(self, examples: Examples) -> None:
         """Refuse outputs that do not match the sizes of their examples."""
 
     def count_examples(self, X: Any, Y: Any, where: str = "y") -> None:
         """Refuse different numbers of inputs and outputs; inputs without a length are counted when they are encoded."""
-        n = X.shape[0] if hasattr(X, "shape") else len(X) if hasattr(X, "__len__") else len(Y)
-        if n != len(Y):
-            raise MargraveError(f"there are {n} {self.examples} in X and {len(Y)} in {where}.")
+        n, n_outputs = count(X), count(Y)
+        if n is not None and n_outputs is not None and n != n_outputs:
+            raise MargraveError(f"there are {n} {self.examples} in X and {n_outputs} in {where}.")
 
 
 @dataclass
@@ -193,9 +207,3 @@ def check_lengths(examples: Examples) -> None:
             raise MargraveError(f"example {i} has {sizes[i]} tokens and {counts[int(i)]} labels.")
     if 0 in sizes:
         raise MargraveError(f"example {int(np.argmin(sizes))} is an empty sequence; every sequence needs a token.")
-
-
-def is_list(x: Any) -> bool:
-    """Whether it is ordered and has a length, but is not a text."""
-    ordered = hasattr(x, "__len__") and hasattr(x, "__getitem__") and hasattr(x, "__iter__")
-    return ordered and not isinstance(x, str | bytes | bytearray | dict)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
-from margrave.checks import whole
+from margrave.checks import has_length, whole
 from margrave.errors import MargraveError
 from margrave.examples import Examples
 from margrave.losses.costs import Cost, CostFunction, GivenCosts, Hamming, ZeroOne
@@ -21,10 +21,16 @@ class CandidateLists(Structure[NoOutputs, _core.Structure]):
 
     Learners that need one good output use the first one, which is the best; the other good ones cost nothing. The cost
     "hamming" is that given with the data; "zero-one" is 1 for every candidate that is not good.
+
+    Parameters
+    ----------
+    divided : whether problems offer inference among the good candidates, which latent losses need.
     """
 
     name = "candidates"
     costs = (Hamming, ZeroOne, CostFunction, GivenCosts)
+
+    divided: bool = False
 
     def bind(self, outputs: NoOutputs, examples: Examples, costs: Cost | None = None) -> _core.Structure:
         """Make the core's structure for some lists, with a row for each candidate.
@@ -51,6 +57,10 @@ class CandidateLists(Structure[NoOutputs, _core.Structure]):
         elif given is not None:
             raise MargraveError("the costs of candidates need good candidates, which cost 0, but none are given.")
         return _core.candidates(examples.begin, good_begin, flat, cost)
+
+    def join(self, core: _core.Structure, features: _core.Features) -> _core.Problem:
+        """The problem of lists with their features."""
+        return _core.divide(core, features) if self.divided else super().join(core, features)
 
     def decode(
         self,
@@ -80,14 +90,14 @@ def candidate_lists(X: Any) -> list[Any]:
         )
     lists = list(X)
     for i, x in enumerate(lists):
-        if isinstance(x, str | bytes | Mapping) or not getattr(x, "shape", hasattr(x, "__len__")):
+        if isinstance(x, str | bytes | Mapping) or not getattr(x, "shape", has_length(x)):
             raise MargraveError(f"example {i}: its candidates must be a list or a matrix, not {type(x).__name__}.")
     return lists
 
 
 def good_lists(good: Any, counts: Sequence[int]) -> list[list[int]]:
     """The indices of the good candidates of each example; `counts` has the number of its candidates."""
-    if isinstance(good, str | bytes | Mapping) or not hasattr(good, "__len__"):
+    if isinstance(good, str | bytes | Mapping) or not has_length(good):
         raise MargraveError(
             f"good candidates must be a list with a number, or a list of numbers, for each example, not "
             f"{type(good).__name__}."
@@ -101,7 +111,7 @@ def good_lists(good: Any, counts: Sequence[int]) -> list[list[int]]:
                 f"example {i}: its good candidates must be a number or a list of numbers, best first, not "
                 f"{type(given).__name__}."
             )
-        numbers = given if hasattr(given, "__len__") else [given]
+        numbers = given if has_length(given) else [given]
         lists.append([whole(f"example {i}: the number of a good candidate", k, 0, 2**31 - 1) for k in numbers])
         seen: set[int] = set()
         for k in lists[i]:
@@ -115,13 +125,13 @@ def good_lists(good: Any, counts: Sequence[int]) -> list[list[int]]:
 
 def cost_lists(costs: Any, good: Sequence[Sequence[int]], counts: Sequence[int]) -> list[NDArray[np.float64]]:
     """The costs of the candidates of each example; `counts` has the number of its candidates."""
-    if not hasattr(costs, "__len__") or len(costs) != len(counts):
+    if not has_length(costs) or len(costs) != len(counts):
         raise MargraveError(f"costs must be a list with the costs of each example's candidates: {len(counts)} of them.")
     arrays = []
     for i, (given, right, n) in enumerate(zip(costs, good, counts, strict=True)):
         try:
             array = np.asarray(given, dtype=np.float64)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise MargraveError(f"example {i}: costs must be numbers, one per candidate.") from None
         if array.shape != (n,):
             raise MargraveError(

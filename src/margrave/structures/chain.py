@@ -10,24 +10,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
-from margrave.checks import flag
-from margrave.data.classes import label_numbers
-from margrave.errors import MargraveError, unknown
+from margrave.checks import flag, has_length, is_list
+from margrave.data.classes import label_numbers, labels_in
+from margrave.errors import MargraveError, quoted, setting, unknown
 from margrave.examples import Examples
 from margrave.losses.costs import Cost
-from margrave.structures.base import Bound, Labels, Structure, check_lengths, is_list
+from margrave.structures.base import Bound, Labels, Structure, check_lengths
 
 BoundChain = Bound[Labels, _core.ChainStructure]
 
 
 @dataclass
 class Chain(Structure[Labels, _core.ChainStructure]):
-    """A chain of labels of order 1, 2 or 3.
+    """A chain of labels of order 0, 1, 2 or 3.
 
     Parameters
     ----------
-    order : the number of preceding labels on which a label depends: 1, 2 or 3.
-    forbidden : pairs of neighboring labels that no output may contain.
+    order : the number of preceding labels on which a label depends: 0, 1, 2 or 3.
+    forbidden : pairs of neighboring labels that no output may contain; not at order 0.
     tied : share one transition table among all positions; attributes of transitions and some learners need False.
     """
 
@@ -40,19 +40,23 @@ class Chain(Structure[Labels, _core.ChainStructure]):
     tied: bool = True
 
     def __post_init__(self) -> None:
-        if not isinstance(self.order, Integral) or self.order not in (1, 2, 3):
-            raise MargraveError(f"the order of a chain must be 1, 2 or 3, and it is {self.order!r}.")
+        if not isinstance(self.order, Integral) or isinstance(self.order, bool) or self.order not in (0, 1, 2, 3):
+            raise MargraveError(f"the order of a chain must be 0, 1, 2 or 3, and it is {quoted(self.order)}.")
         self.order = int(self.order)
         self.tied = flag("tied", self.tied)
         self.forbidden = _pairs_of(self.forbidden)
+        if self.forbidden and self.order == 0:
+            raise MargraveError(
+                "forbidden transitions need a chain whose labels depend on one another: ", setting(order=1), "."
+            )
 
     def learn(self, Y: Sequence[Sequence[Any]]) -> Labels:
         """The labels that occur."""
         check_labels(Y)
-        labels = list(flatten.from_iterable(Y))
-        if not labels:
+        labels = labels_in(Y)
+        if not len(labels):
             raise MargraveError("example 0 is an empty sequence; every sequence needs a token.")
-        return Labels.of(labels)
+        return Labels(labels)
 
     def bind(self, outputs: Labels, examples: Examples, costs: Cost | None = None) -> _core.ChainStructure:
         """Make the core's structure for some sequences, with a row for each token.
@@ -141,7 +145,7 @@ class Chain(Structure[Labels, _core.ChainStructure]):
 
 def check_labels(Y: Sequence[Sequence[Any]]) -> list[int]:
     """The number of labels of every sequence; an error if there are no sequences, or if labels are not lists."""
-    if not hasattr(Y, "__len__"):
+    if not has_length(Y):
         raise MargraveError(f"y must be a list of lists of labels, not {type(Y).__name__}.")
     if len(Y) == 0:
         raise MargraveError("there are no sequences.")
@@ -161,10 +165,10 @@ def _pairs_of(forbidden: Any) -> list[tuple[Any, Any]]:
         pairs = [tuple(pair) if isinstance(pair, list | tuple) else () for pair in forbidden]
         hash(tuple(pairs))
     except TypeError:
-        raise MargraveError(f"forbidden must be a list of pairs of labels, not {forbidden!r}.") from None
+        raise MargraveError(f"forbidden must be a list of pairs of labels, not {quoted(forbidden)}.") from None
     for pair in pairs:
         if len(pair) != 2:
-            raise MargraveError(f"forbidden must be a list of pairs of labels, not {forbidden!r}.")
+            raise MargraveError(f"forbidden must be a list of pairs of labels, not {quoted(forbidden)}.")
     return [(before, after) for before, after in pairs]
 
 

@@ -1,6 +1,6 @@
 """Constituent trees: derivations of a context-free grammar, or labeled spans without one."""
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
-from margrave.checks import flag, whole
+from margrave.checks import flag, has_length, whole
 from margrave.data.constituents import Constituent, Tree, cleaned, nest
-from margrave.errors import MargraveError, unknown
+from margrave.errors import MargraveError, quoted, unknown
 from margrave.examples import Examples
 from margrave.losses.costs import F1, Cost, CostFunction, Hamming, ZeroOne
 from margrave.structures.base import Bound, Structure
@@ -159,16 +159,27 @@ class ContextFreeTree(ConstituentTree):
 
     def learn(self, Y: Sequence[Any]) -> Grammar:
         """The grammar of these trees."""
+        return self._learned(Y, None)
+
+    def learn_weighted(self, Y: Sequence[Any], weights: NDArray[np.float64]) -> Grammar:
+        """The grammar of trees with weights, which are added up in place of counts."""
+        return self._learned(Y, weights.tolist())
+
+    def _learned(self, Y: Sequence[Any], weights: list[float] | None) -> Grammar:
         trees = checked_trees(Y)
         if self.grammar is not None:
             return self.grammar
         vocabulary: Iterable[str] = ()
         if self.terminals == "words":
-            counts = Counter(word for tree in trees for word in tree.words)
+            counts: defaultdict[str, float] = defaultdict(float)
+            for tree, times in zip(trees, [1.0] * len(trees) if weights is None else weights, strict=True):
+                for word in tree.words:
+                    counts[word] += times
             vocabulary = [word for word, n in counts.items() if n > self.rare]
         return Grammar.of_trees(
             trees,
             vocabulary=vocabulary,
+            weights=weights,
             binarize=self.binarize,
             horizontal=self.horizontal,
             vertical=self.vertical,
@@ -193,6 +204,10 @@ class SpanTree(ConstituentTree):
     def learn(self, Y: Sequence[Any]) -> Grammar:
         """The labels of these trees."""
         return Grammar.of_trees(checked_trees(Y), spans=True)
+
+    def learn_weighted(self, Y: Sequence[Any], weights: NDArray[np.float64]) -> Grammar:
+        """The labels of trees with weights, which are added up in place of counts."""
+        return Grammar.of_trees(checked_trees(Y), spans=True, weights=weights.tolist())
 
 
 @dataclass(frozen=True)
@@ -248,7 +263,7 @@ def most_probable(grammar: Grammar, table: NDArray[np.float64]) -> dict[Constitu
 
 def checked_trees(Y: Any) -> list[Tree]:
     """The trees of a data set, without function tags and traces; an error says which tree is wrong."""
-    if isinstance(Y, str | bytes) or not hasattr(Y, "__len__"):
+    if not has_length(Y):
         raise MargraveError(f"y must be a list of trees, not {type(Y).__name__}.")
     trees = []
     for i, given in enumerate(Y):
@@ -281,7 +296,8 @@ def _check_leaves(sentences: Sequence[Sentence], trees: Sequence[Tree], grammar:
             for t, (a, b) in enumerate(zip(mine, theirs, strict=True), 1):
                 if a != b and (what == "words" or not (grammar.terminals == "words" and not grammar.spans)):
                     raise MargraveError(
-                        f"example {i}, word {t}: the sentence has {a!r} and its tree {b!r}: their {what} must agree."
+                        f"example {i}, word {t}: the sentence has {quoted(a)} and its tree {quoted(b)}: their {what} "
+                        "must agree."
                     )
 
 

@@ -12,15 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
-from margrave.checks import real, whole
-from margrave.data.classes import check_several, distinct_labels, label_numbers
+from margrave.checks import has_length, is_list, one_of, real, whole
+from margrave.data.classes import check_several, label_numbers, labels_in
 from margrave.data.factors import Factor, Factors
 from margrave.data.graphs import Graph
 from margrave.data.rules import OwnRule, Rule, TreeRule
-from margrave.errors import MargraveError, unknown
+from margrave.errors import MargraveError, quoted, setting, unknown
 from margrave.examples import Examples
 from margrave.losses.costs import Cost, CostFunction, Hamming, Matrix, Tree, ZeroOne
-from margrave.structures.base import Bound, Labels, Outputs, Structure, is_list
+from margrave.structures.base import Bound, Labels, Outputs, Structure
 from margrave.structures.flat_rules import FlatRule
 
 _DENSE, _LISTED, _PARTIAL = 0, 1, 2  # as in engines/factor_graphs.h
@@ -233,10 +233,10 @@ class FactorGraph(Structure[Any, _core.FactorGraphStructure]):
     keep: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.inference not in INFERENCES:
+        if not one_of(self.inference, INFERENCES):
             raise unknown("inference", self.inference, INFERENCES)
         self.memory = real("memory", self.memory, "be positive and finite", lambda size: 0 < size < float("inf"))
-        if self.schedule not in SCHEDULES:
+        if not one_of(self.schedule, SCHEDULES):
             raise unknown("schedule", self.schedule, SCHEDULES)
         self.sweeps = whole("sweeps", self.sweeps, 1, 10**6)
         self.iterations = whole("iterations", self.iterations, 1, 10**6)
@@ -246,16 +246,16 @@ class FactorGraph(Structure[Any, _core.FactorGraphStructure]):
         if self.labels is not None:
             for name, labels in self.labels.items():
                 if not is_list(labels) or len(labels) == 0:
-                    raise MargraveError(f"the set of labels {name!r} has no labels.")
+                    raise MargraveError(f"the set of labels {quoted(name)} has no labels.")
                 if len(set(labels)) != len(labels):
-                    raise MargraveError(f"the set of labels {name!r} has a label twice.")
+                    raise MargraveError(f"the set of labels {quoted(name)} has a label twice.")
 
     def learn(self, Y: Sequence[Sequence[Any]]) -> Outputs:
         """The labels that occur, unless they are given."""
         _check_labelings(Y)
         if self.labels is not None:
             return LabelSets(self.labels)
-        return Labels(check_several(distinct_labels(set(chain.from_iterable(Y)))))
+        return Labels(check_several(labels_in(Y)))
 
     def bind(self, outputs: Any, examples: Examples, costs: Cost | None = None) -> _core.FactorGraphStructure:
         """Make the core's structure for some graphs.
@@ -476,7 +476,7 @@ def graph_arrays(graphs: Any, sets: Sets) -> GraphArrays:
     if not is_list(graphs):
         raise MargraveError(f"graphs must be a list of Factors, not {type(graphs).__name__}.")
     if all(isinstance(graph, Graph) for graph in graphs):
-        return shared_graphs(graphs)
+        return graphs_with_rules(graphs, sets) if any(graph.rules for graph in graphs) else shared_graphs(graphs)
     number: dict[int, int] = {}
     distinct: list[Factors] = []
     graph_of = []
@@ -489,8 +489,19 @@ def graph_arrays(graphs: Any, sets: Sets) -> GraphArrays:
         graph_of.append(number[id(graph)])
     builder = _Builder(sets)
     for g, graph in enumerate(distinct):
-        builder.add(g, graph)
+        builder.add(f"graph {g}", graph)
     return builder.arrays(np.array(graph_of, dtype=np.int64))
+
+
+def graphs_with_rules(graphs: Sequence[Graph], sets: Sets) -> GraphArrays:
+    """The graphs of all examples, some of which have rules: factors of nodes, of edges, and the rules as hard ones."""
+    if any(len(set(labels)) < len(labels) for _, labels in sets):
+        raise MargraveError("rules are about labels, and not about their hidden states: ", setting(states=1), ".")
+    builder = _Builder(sets)
+    for i, graph in enumerate(graphs):
+        soft = [*((v,) for v in range(len(graph))), *map(tuple, graph.edges.tolist())]
+        builder.add(f"example {i}", Factors(len(graph), soft, graph.rules), hard="rule")
+    return builder.arrays(np.arange(len(graphs), dtype=np.int64))
 
 
 class _Builder:
@@ -511,11 +522,11 @@ class _Builder:
         self.data: list[int] = []
         self.own: list[_core.OwnRule] = []
 
-    def add(self, g: int, graph: Factors) -> None:
-        """One more graph."""
+    def add(self, where: str, graph: Factors, hard: str = "hard factor") -> None:
+        """One more graph; `where` and `hard` are what messages call it and its rules."""
         if isinstance(graph.variables, int):
             if len(self.number) != 1:
-                raise MargraveError(f"graph {g}: with several sets of labels, each variable needs the name of its set.")
+                raise MargraveError(f"{where}: with several sets of labels, each variable needs the name of its set.")
             sets = [0] * graph.variables
         else:
             for name in graph.variables:
@@ -527,15 +538,15 @@ class _Builder:
         self.counts["soft"].append(len(graph.soft))
         self.counts["hard"].append(len(graph.hard))
         for f, factor in enumerate(graph.soft):
-            self._soft(f"graph {g}, soft factor {f}", factor, sets)
+            self._soft(f"{where}, soft factor {f}", factor, sets)
         for h, rule in enumerate(graph.hard):
-            self._hard(f"graph {g}, hard factor {h}", rule, sets)
+            self._hard(f"{where}, {hard} {h}", rule, sets)
 
     def _soft(self, where: str, factor: Any, sets: list[int]) -> None:
         if not isinstance(factor, Factor):
             factor = Factor(tuple(factor))
         if factor.others not in ("forbidden", "zero"):
-            raise MargraveError(f'{where}: other tuples are "forbidden" or score "zero", not {factor.others!r}.')
+            raise MargraveError(f'{where}: other tuples are "forbidden" or score "zero", not {quoted(factor.others)}.')
         variables = self._variables(where, factor.variables, sets)
         self.scope += variables
         self.counts["scope"].append(len(variables))
@@ -579,18 +590,18 @@ class _Builder:
     def _variables(self, where: str, variables: Sequence[int], sets: list[int]) -> list[int]:
         for v in variables:
             if isinstance(v, bool) or not isinstance(v, int | np.integer) or not 0 <= v < len(sets):
-                raise MargraveError(f"{where}: there is no variable {v!r}; the graph has {len(sets)}.")
+                raise MargraveError(f"{where}: there is no variable {quoted(v)}; the graph has {len(sets)}.")
         return [int(v) for v in variables]
 
     def _label(self, where: str, variable: int, label: Any, sets: list[int]) -> int:
         number = self.labels[sets[variable]].get(label)
         if number is None:
-            raise MargraveError(f"{where}: variable {variable} has no label {label!r}.")
+            raise MargraveError(f"{where}: variable {variable} has no label {quoted(label)}.")
         return number
 
     def _tuple(self, where: str, labels: Sequence[Any], variables: list[int], sets: list[int]) -> list[int]:
         if not is_list(labels) or len(labels) != len(variables):
-            raise MargraveError(f"{where}: a tuple must have {len(variables)} labels, and one is {labels!r}.")
+            raise MargraveError(f"{where}: a tuple must have {len(variables)} labels, and one is {quoted(labels)}.")
         return [self._label(where, v, label, sets) for v, label in zip(variables, labels, strict=True)]
 
     def arrays(self, graph_of: NDArray[np.int64]) -> GraphArrays:
@@ -630,7 +641,7 @@ def _selected(
 
 
 def _check_labelings(Y: Any) -> None:
-    if isinstance(Y, str | bytes) or not hasattr(Y, "__len__"):
+    if not has_length(Y):
         raise MargraveError(f"y must be a list of lists of labels, not {type(Y).__name__}.")
     if len(Y) == 0:
         raise MargraveError("there are no graphs.")
@@ -657,7 +668,7 @@ def _gold(arrays: GraphArrays, Y: Sequence[Sequence[Any]], sets: Sets) -> NDArra
         for v, label in enumerate(labels):
             which = int(arrays.set_of[first + v])
             if label not in numbers[which]:
-                raise MargraveError(f"example {i}, variable {v}: {label!r} is not in its set {sets[which][0]!r}.")
+                raise MargraveError(f"example {i}, variable {v}: {quoted(label)} is not in its set {sets[which][0]!r}.")
             gold.append(numbers[which][label])
     return np.array(gold, dtype=np.int32)
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave.data.rules import OwnRule
-from margrave.errors import MargraveError, counted
+from margrave.errors import MargraveError, counted, quoted
 
 _ROUNDING = 1e-6  # of the marginals of a user's rule
 
@@ -51,7 +51,7 @@ class FlatRule:
         if not valid:
             raise MargraveError(
                 f"{self.where}: maximum must return the number of a label for each of its "
-                f"{counted(len(self.counts), 'variable')}, not {labels!r}."
+                f"{counted(len(self.counts), 'variable')}, not {quoted(labels)}."
             )
         if ((numbers < 0) | (numbers >= self.counts)).any():
             raise MargraveError(
@@ -94,7 +94,7 @@ class FlatRule:
             value = float(value)
         except (TypeError, ValueError):
             raise MargraveError(
-                f"{self.where}: {method} must return a pair, and first a number, not {answer!r}."
+                f"{self.where}: {method} must return a pair, and first a number, not {quoted(answer)}."
             ) from None
         if not value < inf:
             raise MargraveError(f"{self.where}: {method} must return a finite number or -inf, not {value}.")

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from margrave import _core
 from margrave.data.forests import Forest
-from margrave.errors import MargraveError
+from margrave.errors import MargraveError, quoted
 from margrave.examples import Examples
 from margrave.losses.costs import Cost, Hamming
 from margrave.structures.base import Bound, NoOutputs, Structure
@@ -60,7 +60,7 @@ class ForestDerivations(Structure[NoOutputs, _core.ForestStructure]):
     def _derivation(self, i: int, y: Any, forest: Forest) -> list[int]:
         edges = list(y)
         if not all(isinstance(e, int) and 0 <= e < len(forest.edges) for e in edges):
-            raise MargraveError(f"example {i}: a derivation is a list of numbers of edges, not {y!r}.")
+            raise MargraveError(f"example {i}: a derivation is a list of numbers of edges, not {quoted(y)}.")
         forest.string(edges)  # raises if the edges do not form a derivation
         return edges
 

@@ -6,20 +6,21 @@ to one step, so that unary rules can make no cycle and every tree has exactly on
 children are binarized: the symbols in between tell which node is being built, and how much of it.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, repeat
+from math import inf
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
-from margrave.checks import whole
+from margrave.checks import real, whole
 from margrave.data.constituents import TOPS, Tree, head_child, nest, without_top
-from margrave.errors import MargraveError, the_first, unknown
+from margrave.errors import MargraveError, quoted, the_first, unknown
 from margrave.structures.base import Outputs
 
 BINARIZATIONS = ("right", "left", "head")
@@ -99,10 +100,10 @@ class Grammar(Outputs):
 
     name = "grammar"
 
-    binary: Mapping[tuple[str, ...], int]
-    lexical: Mapping[tuple[str, ...], int]
-    roots: Mapping[str, int]
-    labels: Mapping[Label, int]
+    binary: Mapping[tuple[str, ...], float]
+    lexical: Mapping[tuple[str, ...], float]
+    roots: Mapping[str, float]
+    labels: Mapping[Label, float]
     binarize: str = "right"
     horizontal: int | None = 2
     vertical: int = 1
@@ -115,13 +116,21 @@ class Grammar(Outputs):
     # ---- where grammars come from ------------------------------------------------------------------------------------
 
     @classmethod
-    def of_trees(cls, trees: Iterable[Tree], *, vocabulary: Iterable[str] = (), **settings: Any) -> Self:
+    def of_trees(
+        cls,
+        trees: Iterable[Tree],
+        *,
+        vocabulary: Iterable[str] = (),
+        weights: Iterable[float] | None = None,
+        **settings: Any,
+    ) -> Self:
         """The grammar of a treebank: all rules that its trees have, with their counts.
 
         Parameters
         ----------
         trees : the trees, without function tags and traces.
         vocabulary : the words that are terminals, if terminals are words.
+        weights : how often each tree counts; None: once.
         settings : binarize, horizontal, vertical, terminals and spans.
 
         >>> tree = Tree.of("(S (NP (DT the) (JJ old) (NN dog)) (VP (VBZ barks)))")
@@ -130,18 +139,18 @@ class Grammar(Outputs):
         """
         blank = cls({}, {}, {}, {}, vocabulary=frozenset(vocabulary), **settings)
         blank.check_settings()
-        binary: Counter[tuple[str, ...]] = Counter()
-        lexical: Counter[tuple[str, ...]] = Counter()
-        roots: Counter[str] = Counter()
-        labels: Counter[Label] = Counter()
-        tops: Counter[str | None] = Counter()
-        for tree in trees:
+        binary: defaultdict[tuple[str, ...], float] = defaultdict(int)
+        lexical: defaultdict[tuple[str, ...], float] = defaultdict(int)
+        roots: defaultdict[str, float] = defaultdict(int)
+        labels: defaultdict[Label, float] = defaultdict(int)
+        tops: defaultdict[str | None, float] = defaultdict(int)
+        for tree, times in zip(trees, repeat(1) if weights is None else map(_plain, weights), strict=False):
             nodes = blank.derive(tree)
-            tops[tree.label if without_top(tree) is not tree else None] += 1
-            roots[nodes[0].label.path[0]] += 1
+            tops[tree.label if without_top(tree) is not tree else None] += times
+            roots[nodes[0].label.path[0]] += times
             for node in nodes:
-                labels[node.label] += 1
-                (lexical if node.split < 0 else binary)[node.rule] += 1
+                labels[node.label] += times
+                (lexical if node.split < 0 else binary)[node.rule] += times
         top = max(tops, key=lambda each: (tops[each], each or "")) if tops else None
         return blank._with(_sorted(binary), _sorted(lexical), _sorted(roots), _sorted(labels), top)
 
@@ -172,7 +181,7 @@ class Grammar(Outputs):
                 raise MargraveError(f"the rule {left} -> {' '.join(right)} must have one or two symbols on its right.")
         symbols = {rule[0] for rule in (*binary, *lexical)} | set(below)
         if start not in symbols:
-            raise MargraveError(f"the grammar has no rule for its start symbol {start!r}.")
+            raise MargraveError(f"the grammar has no rule for its start symbol {quoted(start)}.")
         labels: Counter[Label] = Counter()
         for path in _chains(symbols, below):
             if any(rule[0] == path[-1] for rule in binary):
@@ -498,17 +507,17 @@ class Grammar(Outputs):
         """The grammar of a file."""
         tables: list[Any] = []
         for name, length in (("binary", 3), ("lexical", 2), ("roots", 1)):
-            table: dict[Any, int] = {}
+            table: dict[Any, float] = {}
             for *rule, count in settings[name]:
                 if len(rule) != length or not all(isinstance(s, str) for s in rule):
                     raise MargraveError(f"its {name} rules must have {length} symbols.")
-                table[tuple(rule) if length > 1 else rule[0]] = whole("the count of a rule", count, 0, 2**62)
+                table[tuple(rule) if length > 1 else rule[0]] = _checked_count("a rule", count)
             tables.append(table)
-        labels: dict[Label, int] = {}
+        labels: dict[Label, float] = {}
         for leaf, path, nodes, span, count in settings["labels"]:
             if not path or not all(isinstance(s, str) for s in (*path, *nodes, span or "")):
                 raise MargraveError("its labels must be symbols.")
-            labels[Label(bool(leaf), tuple(path), tuple(nodes), span)] = whole("the count of a label", count, 0, 2**62)
+            labels[Label(bool(leaf), tuple(path), tuple(nodes), span)] = _checked_count("a label", count)
         made = cls(
             binary=tables[0],
             lexical=tables[1],
@@ -547,7 +556,19 @@ def _span_label(leaf: bool, nodes: tuple[str, ...], joins: bool = False) -> Labe
     return Label(leaf, path, nodes, " ".join(nodes) if nodes else None)
 
 
-def _sorted(counts: Mapping[Any, int]) -> dict[Any, int]:
+def _plain(weight: float) -> float:
+    """A weight as a whole number if it is one, so that counts are those of copies."""
+    return int(weight) if weight == int(weight) else float(weight)
+
+
+def _checked_count(of: str, n: Any) -> float:
+    """A count of a file, which is a sum of weights if examples had them."""
+    if isinstance(n, float):
+        return real(f"the count of {of}", n, "be finite and not negative", lambda n: 0 <= n < inf)
+    return whole(f"the count of {of}", n, 0, 2**62)
+
+
+def _sorted(counts: Mapping[Any, float]) -> dict[Any, float]:
     return {key: counts[key] for key in sorted(counts, key=repr)}
 
 

@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
-from margrave.data.classes import distinct_labels
+from margrave.checks import is_list
+from margrave.data.classes import distinct_labels, is_label
 from margrave.data.factors import Factor, Factors
-from margrave.errors import MargraveError, unknown
+from margrave.errors import MargraveError, quoted, unknown
 from margrave.examples import Examples
 from margrave.losses.costs import Cost, Hamming, ZeroOne
-from margrave.structures.base import Bound, Labels, Outputs, Structure, is_list
+from margrave.structures.base import Bound, Labels, Outputs, Structure
 from margrave.structures.factor_graph import FactorGraph
 from margrave.structures.node_sets import read_sets
 
@@ -31,9 +32,9 @@ class LabelCounts(Outputs):
 
     name = "label-counts"
 
-    labels: Sequence[Any]  # sorted
-    counts: Sequence[Sequence[int]]  # (labels, labels): in how many examples both occur
-    examples: int
+    labels: Sequence[str | int]  # sorted
+    counts: Sequence[Sequence[float]]  # (labels, labels): in how many examples both occur
+    examples: float
 
     @property
     def classes(self) -> NDArray[Any]:
@@ -41,23 +42,26 @@ class LabelCounts(Outputs):
         return distinct_labels(self.labels)
 
     @classmethod
-    def of(cls, sets: Sequence[Any], more: Sequence[Any] = ()) -> Self:
-        """The counts of these sets; there may be more labels than occur."""
+    def of(cls, sets: Sequence[Any], more: Sequence[Any] = (), weights: NDArray[np.float64] | None = None) -> Self:
+        """The counts of these sets, or the sums of their weights; there may be more labels than occur."""
         labels = distinct_labels({*more, *(label for each in sets for label in each)}).tolist()
         number = {label: k for k, label in enumerate(labels)}
         here = np.zeros((len(sets), len(labels)), dtype=np.int64)
         for i, each in enumerate(sets):
             here[i, [number[label] for label in each]] = 1
-        return cls(labels, (here.T @ here).tolist(), len(sets))
+        if weights is None:
+            return cls(labels, (here.T @ here).tolist(), len(sets))
+        return cls(labels, (here.T @ (here * weights[:, None])).tolist(), float(weights.sum()))
 
     def merge(self, other: Self) -> Self:
         """The labels and the counts of both."""
         labels = distinct_labels([*self.labels, *other.labels]).tolist()
-        total = np.zeros((len(labels), len(labels)), dtype=np.int64)
+        kind = np.result_type(np.int64, *(np.asarray(part.counts) for part in (self, other) if part.labels))
+        total = np.zeros((len(labels), len(labels)), dtype=kind)  # sums of weights are no whole numbers
         for part in (self, other):
             places = [labels.index(label) for label in part.labels]
             if places:
-                total[np.ix_(places, places)] += np.asarray(part.counts, dtype=np.int64)
+                total[np.ix_(places, places)] += np.asarray(part.counts)
         return type(self)(labels, total.tolist(), self.examples + other.examples)
 
     def check(self) -> None:
@@ -107,6 +111,8 @@ class LabelGraph(Structure[LabelCounts, _core.FactorGraphStructure]):
     def __post_init__(self) -> None:
         if isinstance(self.graph, str) and self.graph not in GRAPHS:
             raise unknown("label graph", self.graph, GRAPHS)
+        if not isinstance(self.graph, str | set | frozenset) and not is_list(self.graph):
+            raise MargraveError(f"a label graph must be a name or a list of pairs of labels, not {quoted(self.graph)}.")
         FactorGraph(None, self.inference, self.memory)  # which checks them
 
     def learn(self, Y: Any) -> LabelCounts:
@@ -116,27 +122,32 @@ class LabelGraph(Structure[LabelCounts, _core.FactorGraphStructure]):
             raise MargraveError("there are no examples to learn from.")
         return LabelCounts.of(sets, labels)
 
+    def learn_weighted(self, Y: Any, weights: NDArray[np.float64]) -> LabelCounts:
+        """The same with the weights of the examples, whose sums replace counts."""
+        labels, sets = read_sets(Y)
+        return LabelCounts.of(sets, labels, weights)
+
     def edges(self, outputs: LabelCounts) -> list[tuple[int, int]]:
         """The edges of the label graph, as numbers of labels."""
-        if self.graph == "independent":
-            return []
-        if self.graph == "tree":
-            return outputs.tree()
-        if self.graph == "full":
+        if isinstance(self.graph, str):
+            if self.graph == "independent":
+                return []
+            if self.graph == "tree":
+                return outputs.tree()
             return list(combinations(range(len(outputs.labels)), 2))
         number = {label: k for k, label in enumerate(outputs.labels)}
         edges: list[tuple[int, int]] = []
         for pair in self.graph:
             if not is_list(pair) or len(pair) != 2:
-                raise MargraveError(f"the edges of a label graph are pairs of labels, and one is {pair!r}.")
+                raise MargraveError(f"the edges of a label graph are pairs of labels, and one is {quoted(pair)}.")
             for label in pair:
-                if label not in number:
+                if not is_label(label) or label not in number:
                     raise unknown("label in the label graph", label, map(str, outputs.labels))
             a, b = sorted(number[label] for label in pair)
             if a == b:
-                raise MargraveError(f"the label graph has a self-loop at {pair[0]!r}.")
+                raise MargraveError(f"the label graph has a self-loop at {quoted(pair[0])}.")
             if (a, b) in edges:
-                raise MargraveError(f"the label graph has the pair of {pair[0]!r} and {pair[1]!r} twice.")
+                raise MargraveError(f"the label graph has the pair of {quoted(pair[0])} and {quoted(pair[1])} twice.")
             edges.append((a, b))
         return edges
 
@@ -162,7 +173,7 @@ class LabelGraph(Structure[LabelCounts, _core.FactorGraphStructure]):
             row = [0] * len(number)
             for label in labels:
                 if label not in number:
-                    raise MargraveError(f"example {i}: the label {label!r} is not among the classes.")
+                    raise MargraveError(f"example {i}: the label {quoted(label)} is not among the classes.")
                 row[number[label]] = 1
             found.append(row)
         return found
@@ -193,6 +204,10 @@ class LabelGraph(Structure[LabelCounts, _core.FactorGraphStructure]):
     def part_names(self, outputs: LabelCounts) -> list[Any]:
         """The labels."""
         return list(outputs.labels)
+
+    def tuples(self, outputs: LabelCounts) -> list[tuple[Any, Any]]:
+        """The pairs of labels that are edges."""
+        return [(outputs.labels[a], outputs.labels[b]) for a, b in self.edges(outputs)]
 
     def count_examples(self, X: Any, Y: Any, where: str = "Y") -> None:
         """Refuse different numbers of inputs and outputs."""

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from margrave import _core
 from margrave.data.lattices import Lattice
-from margrave.errors import MargraveError, Message, setting, the_first
+from margrave.errors import MargraveError, Message, quoted, setting, the_first
 from margrave.examples import Examples
 from margrave.losses.costs import Cost, Hamming, ZeroOne
 from margrave.structures.base import Bound, NoOutputs, Structure
@@ -84,7 +84,8 @@ def good_strings(strings: Any, example: int) -> list[str]:
     listed = [strings] if isinstance(strings, str) else strings
     if not isinstance(listed, list | tuple) or not listed or not all(isinstance(each, str) for each in listed):
         raise MargraveError(
-            f"example {example}: the good strings of a lattice must be a text or a list of texts, not {strings!r}."
+            f"example {example}: the good strings of a lattice must be a text or a list of texts, not "
+            f"{quoted(strings)}."
         )
     return [" ".join(each.split()) for each in listed]
 

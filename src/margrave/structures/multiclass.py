@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
+from margrave.checks import has_length
 from margrave.data.classes import label_numbers
 from margrave.errors import MargraveError
 from margrave.examples import Examples
@@ -24,7 +25,7 @@ class Multiclass(Structure[Labels, _core.Structure]):
 
     def learn(self, Y: Sequence[Any]) -> Labels:
         """The classes that occur."""
-        if not hasattr(Y, "__len__") or isinstance(Y, str | bytes):
+        if not has_length(Y):
             raise MargraveError(f"y must be a list of classes, not {type(Y).__name__}.")
         return Labels.of(Y.tolist() if isinstance(Y, np.ndarray) else Y)
 
@@ -33,6 +34,8 @@ class Multiclass(Structure[Labels, _core.Structure]):
         n, classes, Y = len(examples), outputs.classes.tolist(), examples.Y
         gold = None
         if Y is not None:
+            if not has_length(Y):
+                raise MargraveError(f"y must be a list of classes, not {type(Y).__name__}.")
             if len(Y) != n:
                 raise MargraveError(f"there are {n} examples and {len(Y)} labels.")
             gold = label_numbers(Y.tolist() if isinstance(Y, np.ndarray) else Y, classes)

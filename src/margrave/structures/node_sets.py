@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
-from margrave.data.classes import check_several, distinct_labels
+from margrave.checks import has_length
+from margrave.data.classes import check_several, distinct_labels, is_label
 from margrave.data.taxonomy import Taxonomy, as_taxonomy
-from margrave.errors import MargraveError
+from margrave.errors import MargraveError, either, quoted
 from margrave.examples import Examples
 from margrave.losses.costs import F1, Cost, Hamming, ZeroOne
 from margrave.structures.base import Bound, Outputs, Structure
@@ -74,7 +75,8 @@ class NodeSets(Structure[Nodes, _core.Structure]):
     def bind(self, outputs: Nodes, examples: Examples, costs: Cost | None = None) -> _core.Structure:
         """Make the core's structure for these examples, each of which has one row of features."""
         if costs is not None and (not isinstance(costs, self.costs) or getattr(costs, "weights", None) is not None):
-            raise MargraveError("the cost of a set of nodes must be 'hamming' or 'zero-one', without label weights.")
+            names = either([repr(kind.name) for kind in self.costs])
+            raise MargraveError(f"the cost of a set of nodes must be {names}, without label weights.")
         self._checked(outputs.taxonomy)
         if outputs.taxonomy is None:
             raise MargraveError("there are no labels.")
@@ -124,7 +126,7 @@ class NodeSets(Structure[Nodes, _core.Structure]):
     def _checked(taxonomy: Taxonomy | None) -> Nodes:
         if taxonomy is not None and not taxonomy.is_forest:
             node = next(node for node in taxonomy if len(taxonomy.parents(node)) > 1)
-            raise MargraveError(f"sets of nodes need a tree, but node {node!r} has more than one parent.")
+            raise MargraveError(f"sets of nodes need a tree, but node {quoted(node)} has more than one parent.")
         return Nodes(taxonomy)
 
 
@@ -137,7 +139,7 @@ def closed_sets(Y: Any, outputs: Nodes) -> list[set[int]]:
     for i, nodes in enumerate(_read(Y, taxonomy)[1]):
         for node in nodes:
             if node not in number:
-                raise MargraveError(f"example {i}: the taxonomy has no node {node!r}.")
+                raise MargraveError(f"example {i}: the taxonomy has no node {quoted(node)}.")
         closed.append({number[above] for node in nodes for above in taxonomy.ancestors(node)})
     return closed
 
@@ -165,11 +167,14 @@ def _read(Y: Any, taxonomy: Any) -> tuple[Taxonomy | None, list[Collection[Any]]
             raise MargraveError(f"an indicator matrix needs {len(nodes)} columns, one per node, not {rows.shape[1]}.")
         bounds = pairwise(rows.indptr.tolist())
         return known, [[nodes[k] for k in rows.indices[first:last]] for first, last in bounds]
-    if isinstance(Y, str | bytes | Mapping) or not isinstance(Y, Collection):
+    if isinstance(Y, Mapping) or not has_length(Y):
         raise MargraveError(f"Y must be a list of sets of nodes or an indicator matrix, not {type(Y).__name__}.")
     for i, nodes in enumerate(Y):
-        if isinstance(nodes, str | bytes | Mapping) or not isinstance(nodes, Collection):
+        if isinstance(nodes, Mapping) or not has_length(nodes):
             raise MargraveError(f"example {i}: its nodes must be a list or a set, not {type(nodes).__name__}.")
+        for node in nodes:
+            if not is_label(node):
+                raise MargraveError(f"example {i}: a node must be a string or a number, not {quoted(node)}.")
     if taxonomy is not None and not isinstance(taxonomy, str):
         return as_taxonomy(taxonomy, ()), list(Y)
     names = dict.fromkeys(node for nodes in Y for node in nodes)

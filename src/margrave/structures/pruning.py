@@ -1,4 +1,7 @@
-"""What gold trees have for each pair of tags of head and word: the longest arcs, and the labels."""
+"""What gold trees have for each pair of tags of head and word: the longest arcs, and the labels.
+
+Universal Dependencies have one label for arcs from the root, which no other arc has; it is learned from the trees.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -46,6 +49,9 @@ class TagPairs(Stored, kind="pruning"):
 
     def labels(self, words: _core.TreeAttributes, left: NDArray[np.bool_] | None, size: int) -> ArcLabels:
         """The labels that were seen with the tags of each arc, or all labels if the tags were not seen.
+
+        If all arcs from the root had one label, arcs from the root with other tags have only that, and other arcs do
+        not have it unless some had it.
 
         Parameters
         ----------

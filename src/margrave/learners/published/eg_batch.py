@@ -1,7 +1,7 @@
 """Batch exponentiated gradient on the dual (000, Fig. 2; 002, Fig. 1), by natural parameters or in the primal form."""
 
 from dataclasses import dataclass, field
-from math import inf
+from math import inf, sqrt
 from typing import ClassVar
 
 import numpy as np
@@ -9,15 +9,17 @@ import numpy as np
 from margrave import _core
 from margrave.errors import MargraveError, unknown
 from margrave.learners.base import Learner
-from margrave.learners.dual import dual_value, gold_parameters
+from margrave.learners.dual import dual_value, gold_parameters, largest_score
 from margrave.learners.objective import Objective, Objectives, State, Step, Weights
 from margrave.learners.resuming import check_same, check_that, scale_of_dual, scale_of_weights
+from margrave.learners.rounding import lowered
 from margrave.options import option
 
 FORMS = ("parts", "weights")
 
 _GROWTH = 1.5  # the factor on the rate after a gain
 _CONCENTRATED = 8.0  # the default start, close to the gold outputs, so that w is close to 0
+_LARGEST = 1e100  # of a rate: where no step changes anything, it would grow to infinity
 _SMALLEST = 1e-300  # the rate below which nothing changes any more
 
 
@@ -90,13 +92,13 @@ class BatchEG(Learner):
                 done = "no rate raises D any more: the limit of floating-point numbers"
                 break
         if self.rate == "adaptive" and not done:
-            state.rate = min(state.rate * _GROWTH, 1.0 if state.objective.loss.smooth else inf)
+            state.rate = min(state.rate * _GROWTH, 1.0 if state.objective.loss.smooth else _LARGEST)
         return Step(state.w, *state.objectives(), done=done, stuck=bool(done))
 
     def certify(self, state: "_State") -> Step:
         """P and the gap; one pass."""
-        primal = state.objective.primal(state.w)
-        return Step(state.w, primal, state.value, primal - state.value)
+        primal, dual = state.objective.primal(state.w), state.bound()
+        return Step(state.w, primal, dual, primal - dual)
 
 
 def safe_rate(objective: Objective) -> float:
@@ -125,14 +127,23 @@ class _State(State):
 
     def objectives(self) -> Objectives:
         """D; P takes a pass."""
-        return None, self.value, None
+        return None, self.bound(), None
+
+    def bound(self) -> float:
+        """D, lowered by its rounding error where that is not negligible; steps compare D itself."""
+        objective, dot = self.objective, self.objective.problem.dot
+        if len(self.t):
+            score = largest_score(objective, self.t)
+        else:
+            score = sqrt(dot(self.z, self.z)) * float(objective.radii.max()) + self.s * objective.longest
+        return lowered(self.value, objective.rounding.of_state(sqrt(dot(self.w, self.w)), 1, score))
 
     def expect(self) -> Weights:
         """w of the natural parameters; one pass."""
-        objective, none = self.objective, np.zeros(0)
+        objective, numbers = self.objective, _without_marginals(self.t)
         objective.passes += 1
         return _core.gibbs_expectations(
-            objective.problem, objective.family, objective.threads, None, self.t, none, self.entropy, self.cost
+            objective.problem, objective.family, objective.threads, None, numbers, False, self.entropy, self.cost
         )
 
     def weights_at(self, z: Weights, s: float) -> Weights:
@@ -167,8 +178,8 @@ class _State(State):
                 objective.threads,
                 None,
                 self.w,
-                self.t,
-                t,
+                _without_marginals(self.t),
+                _without_marginals(t),
                 self.rate,
                 self.entropy,
                 self.cost,
@@ -186,3 +197,7 @@ class _State(State):
         else:
             self.z, self.s = z, s
         return True
+
+
+def _without_marginals(t: Weights) -> _core.DoubleNumbers:
+    return _core.DoubleNumbers(t, np.zeros(0))

@@ -7,6 +7,7 @@ from margrave import _core
 from margrave.learners.base import Learner
 from margrave.learners.dual import ORDER_HELP, ORDERS, DualState, blank_blocks, gold_counts
 from margrave.learners.objective import Objective, Step, Weights
+from margrave.learners.resuming import expected_costs
 from margrave.options import option
 
 
@@ -47,6 +48,7 @@ class SMO(Learner):
         """One step for every example."""
         order = state.visits(self.order, False)
         state.count(_core.smo_pass(*state.objective.ascent(state.w, order), state.mu, state.cost, state.gap))
+        state.settle()
         return state.step()
 
     def certify(self, state: "_State") -> Step:
@@ -57,6 +59,11 @@ class SMO(Learner):
 @dataclass(kw_only=True)
 class _State(DualState):
     mu: Weights  # the concatenated marginals of all examples
+
+    def compute_again(self) -> None:
+        """And the costs."""
+        self.w = self.weights_of(self.mu)
+        self.cost = expected_costs(self.objective, _core.part_offsets(self.objective.problem), self.mu)
 
     def verify(self) -> None:
         """w and the costs must be those of the marginals."""
