@@ -12,7 +12,8 @@ def main() -> None:
 
         run()
     except KeyboardInterrupt:
-        print("margrave: interrupted.", file=sys.stderr, flush=True)
+        if sys.stderr is not None:
+            print("margrave: interrupted.", file=sys.stderr, flush=True)
         raise SystemExit(INTERRUPTED) from None
 
 

@@ -68,6 +68,10 @@ class MargraveError(ValueError):
         super().__init__(self.message)
 
 
+class TimeUpError(BaseException):
+    """The time limit of a run has passed. Like KeyboardInterrupt, it is no Exception, and the run ends with a model."""
+
+
 class DataError(MargraveError):
     """An error in a file; the message begins with its name and line.
 
@@ -88,7 +92,10 @@ def quoted(value: object, most: int = 80) -> str:
     """
     if isinstance(value, str):
         return repr(value if len(value) <= most else f"{value[:most]}...")
-    text = " ".join(repr(value).split())  # on one line, unlike that of an array
+    try:
+        text = " ".join(repr(value).split())  # on one line, unlike that of an array
+    except ValueError:  # Python does not write whole numbers of thousands of digits.
+        text = f"a {type(value).__name__} that is too long to be shown"
     return text if len(text) <= most else f"{text[:most]}..."
 
 
@@ -110,21 +117,26 @@ def either(texts: Sequence[str]) -> str:
     return " or ".join(filter(None, [", ".join(texts[:-1]), *texts[-1:]]))
 
 
-def the_first(numbers: Sequence[object], most: int = 10) -> str:
+def the_first(numbers: Sequence[object], most: int = 10, between: str = ", ") -> str:
     """The first few numbers, so that a message stays short.
 
     >>> the_first([3, 7, 9], most=2)
     '3, 7, ...'
     """
-    return ", ".join(map(str, numbers[:most])) + (", ..." if len(numbers) > most else "")
+    return between.join([*map(str, numbers[:most]), *(["..."] if len(numbers) > most else [])])
 
 
 def shortened(text: str, most: int = 80) -> str:
-    """The text, cut at this many characters.
+    """The text on one line, cut at this many characters; control characters are shown as escapes.
 
-    >>> shortened("a long text", 8)
-    'a lon...'
+    The core's messages pass through this as well.
+
+    >>> shortened("a long text", 8), shortened("a\\nb")
+    ('a lon...', 'a\\\\nb')
     """
+    text = text[: most + 1]
+    if not text.isprintable():
+        text = "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
     return text if len(text) <= most else text[: most - 3] + "..."
 
 
@@ -135,6 +147,6 @@ def unknown(kind: str, name: object, valid: Iterable[str]) -> MargraveError:
     "unknown loss 'hing'; did you mean 'hinge'? (valid: log, hinge)"
     """
     valid = list(valid)
-    near = get_close_matches(str(name), valid, n=1, cutoff=0.5)
+    near = [each for each in valid if each.lower() == str(name).lower()] or get_close_matches(str(name), valid, n=1)
     hint = f"did you mean {near[0]!r}? " if near else ""
     return MargraveError(f"unknown {kind} {quoted(name)}; {hint}(valid: {', '.join(valid)})")

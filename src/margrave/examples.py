@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
+from margrave.checks import has_length
 from margrave.errors import MargraveError
 
 
@@ -45,6 +46,20 @@ class Examples:
         """The number of examples, once they are encoded."""
         return len(self.begin) - 1
 
+    @classmethod
+    def given(cls, X: Any, *Y: Any, extras: Mapping[str, Any] | None = None) -> Self:
+        """The examples that a user passes, perhaps with outputs; an error if X or Y holds nothing at all.
+
+        >>> Examples.given([["a"]], None)
+        Traceback (most recent call last):
+            ...
+        margrave.errors.MargraveError: y must be a list of outputs, one per example, not NoneType.
+        """
+        check_holds("X must be a sequence of examples", X)
+        for of in Y:
+            check_holds("y must be a list of outputs, one per example", of)
+        return cls(X, Y[0] if Y else None, {} if extras is None else extras)
+
     @property
     def sizes(self) -> NDArray[np.int64]:
         """The number of rows of each example."""
@@ -66,21 +81,50 @@ class Examples:
     def some(self, chosen: Sequence[int]) -> Self:
         """Some of the examples, with everything that belongs to them.
 
-        >>> Examples("abc", [1, 2, 3], {"sample_weight": [0.5, 1.0, 2.0]}).some([0, 2]).extras
+        >>> Examples(["a", "b", "c"], [1, 2, 3], {"sample_weight": [0.5, 1.0, 2.0]}).some([0, 2]).extras
         {'sample_weight': [0.5, 2.0]}
         """
-        n = len(self.X)
+        n = count(self.Y if self.X is None else self.X)
         for name, values in self.extras.items():
-            if hasattr(values, "__len__") and len(values) != n:
+            if has_length(values) and len(values) != n:
                 raise MargraveError(f"{name} must have one entry per example: {n}, not {len(values)}.")
         extras = {name: some(values, chosen) for name, values in self.extras.items()}
         return replace(self, X=some(self.X, chosen), Y=some(self.Y, chosen), extras=extras)
+
+
+def check_holds(what: str, values: Any) -> None:
+    """Refuse what holds no values, such as None, a number or a text.
+
+    Parameters
+    ----------
+    what : what must be what.
+    values : what was passed: any container, or an iterator.
+    """
+    texts_and_types = str | bytes | bytearray | memoryview | type
+    several = hasattr(values, "__iter__") or hasattr(values, "__array__")
+    if count(values) is None and (
+        not several or isinstance(values, texts_and_types) or getattr(values, "shape", None) == ()
+    ):
+        raise MargraveError(f"{what}, not {type(values).__name__}.")
+
+
+def count(values: Any) -> int | None:
+    """The number of values, or of rows of a matrix; None if they have none, such as those of an iterator."""
+    if isinstance(values, str | bytes):
+        return None
+    if hasattr(values, "shape"):
+        return int(values.shape[0]) if values.shape else None
+    return len(values) if has_length(values) else None
 
 
 def some(values: Any, chosen: Sequence[int]) -> Any:
     """Some of the values; a table of the core stays one, and one value for all examples stays as it is."""
     if isinstance(values, _core.ColumnTable):
         return values.some(chosen)
-    if not hasattr(values, "__len__"):
+    if hasattr(values, "tocsr"):
+        return values.tocsr()[chosen]
+    if hasattr(values, "iloc"):
+        return values.iloc[chosen]
+    if not has_length(values):
         return values
     return values[chosen] if isinstance(values, np.ndarray) else [values[i] for i in chosen]

@@ -5,6 +5,8 @@ the cause nor a remedy.
 """
 
 import mmap
+from collections.abc import Iterator
+from contextlib import contextmanager
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from margrave.errors import MargraveError
+from margrave.errors import MargraveError, setting
+
+
+class OutOfMemoryError(MargraveError, MemoryError):
+    """There was no memory left in the middle of a computation."""
+
 
 _CGROUPS = Path("/sys/fs/cgroup")
 _CGROUPS_OF_PROCESS = Path("/proc/self/cgroup")
@@ -48,6 +55,24 @@ def check_memory(size: float, what: str, remedy: str) -> None:
         )
 
 
+@contextmanager
+def within_memory(what: str) -> Iterator[None]:
+    """Says in one sentence that the system had no memory left, wherever that was noticed.
+
+    Parameters
+    ----------
+    what : what asked for it.
+    """
+    try:
+        yield
+    except OutOfMemoryError:
+        raise
+    except MemoryError as error:
+        raise OutOfMemoryError(
+            f"{what} ran out of memory: use fewer examples or features, ", setting(n_jobs=1), ", or more memory."
+        ) from error
+
+
 def lazy_zeros(n: int, dtype: np.dtype[Any]) -> NDArray[Any]:
     """Zeros that take no memory before they are written.
 
@@ -55,7 +80,11 @@ def lazy_zeros(n: int, dtype: np.dtype[Any]) -> NDArray[Any]:
     example, so huge pages gain nothing, and virtual machines can take long to provide them.
     """
     size = max(1, n * dtype.itemsize)
-    return np.frombuffer(mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS), dtype, n)
+    try:
+        room = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    except OSError as error:
+        raise MemoryError(f"{size} bytes cannot be allocated.") from error
+    return np.frombuffer(room, dtype, n)
 
 
 def _of_system() -> float:

@@ -10,7 +10,8 @@ from dataclasses import fields, is_dataclass
 from importlib import import_module
 from typing import Any, ClassVar, Self
 
-from margrave.errors import MargraveError
+from margrave.checks import declared_types, is_a
+from margrave.errors import MargraveError, quoted
 
 
 class UnknownClassError(MargraveError):
@@ -78,9 +79,12 @@ class Stored:
     def from_settings(cls, settings: Mapping[str, Any]) -> Self:
         """A new object with these settings, which must be declared fields."""
         declared: set[str] = {each.name for each in fields(cls) if each.init} if is_dataclass(cls) else set()
-        for each in settings:
+        types = declared_types(cls)  # type: ignore[arg-type]  # A class can be a key.
+        for each, value in settings.items():
             if each not in declared:
                 raise MargraveError(f"the {cls.kind} {cls.name!r} has no setting {each!r}.")
+            if not is_a(value, types[each]):
+                raise MargraveError(f"the {each} of the {cls.kind} {cls.name!r} cannot be {quoted(value)}.")
         return cls(**settings)
 
 

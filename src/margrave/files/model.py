@@ -10,7 +10,7 @@ arrays are read-only views of one block of memory: a copy of the file or, if ask
     the rest    the tensors, little-endian, row-major, without gaps (the format allows none), widest dtype first,
                 so that each is aligned to its dtype
 
-"margrave" is the JSON text {"format": 3, "header": {...}}. "checksum" is the SHA-256 of the whole file, computed with
+"margrave" is the JSON text {"format": 4, "header": {...}}. "checksum" is the SHA-256 of the whole file, computed with
 zeros in place of its own 64 digits.
 """
 
@@ -33,11 +33,14 @@ from margrave.errors import DataError, MargraveError, quoted
 from margrave.files.output import reason, replacing
 from margrave.memory import check_memory
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
+OLDEST_FORMAT = 4  # From this one on, all formats are read for ever; tests/files/old has files of every release.
 
 _ALIGNMENT = 64  # a cache line
 _MAX_TABLE = 100_000_000  # in bytes; the limit of the safetensors library
+_MOST_DEPTH = 100  # of the header: objects within objects, each of them in a few levels of lists
 _NO_CHECKSUM = "0" * 64
+_IN_MEMORY = "a pickled model"  # which messages name in place of a file
 _DTYPES = {
     name: np.dtype(code)
     for name, code in {
@@ -58,6 +61,20 @@ def write(
     With `alone`, no other process writes the file. Its temporary name is then always the same, so that a process that
     is killed repeatedly leaves at most one temporary file.
     """
+    contents = _contents(path, header, arrays)
+    with replacing(path, alone=alone) as file:
+        file.writelines(contents)
+
+
+def to_bytes(header: Mapping[str, object], arrays: Mapping[str, NDArray[Any]]) -> bytes:
+    """The bytes that `write` would write, for pickles and copies."""
+    return b"".join(_contents(_IN_MEMORY, header, arrays))
+
+
+def _contents(
+    path: str | PathLike[str], header: Mapping[str, object], arrays: Mapping[str, NDArray[Any]]
+) -> list[bytes | memoryview]:
+    """The bytes of a file, piece by piece."""
     tensors = {name: _portable(path, name, array) for name, array in arrays.items()}
     order = sorted(tensors, key=lambda name: -tensors[name].itemsize)
     contents = [tensors[name].reshape(-1).view(np.uint8).data for name in order]
@@ -76,9 +93,7 @@ def write(
 
     head = len(text).to_bytes(8, "little") + text
     checksum = _checksum(head, *contents)
-    with replacing(path, alone=alone) as file:
-        file.write(head.replace(_NO_CHECKSUM.encode(), checksum.encode(), 1))
-        file.writelines(contents)
+    return [head.replace(_NO_CHECKSUM.encode(), checksum.encode(), 1), *contents]
 
 
 def read(path: str | PathLike[str], *, mapped: bool = False) -> tuple[dict[str, object], dict[str, NDArray[Any]]]:
@@ -87,7 +102,16 @@ def read(path: str | PathLike[str], *, mapped: bool = False) -> tuple[dict[str, 
     With `mapped`, they are views of the memory-mapped file, which all processes that map it share. They then change
     with the file: a process that reads them after the file was overwritten in place and became shorter is killed.
     """
-    content = _content(path, mapped)
+    return _parsed(path, _content(path, mapped))
+
+
+def from_bytes(content: bytes) -> tuple[dict[str, object], dict[str, NDArray[Any]]]:
+    """Read what `to_bytes` returned; the arrays can be written to."""
+    return _parsed(_IN_MEMORY, memoryview(bytearray(content)))
+
+
+def _parsed(path: str | PathLike[str], content: memoryview) -> tuple[dict[str, object], dict[str, NDArray[Any]]]:
+    """The header and the arrays of the bytes of a file."""
     start, table = _table(path, content)
     metadata = table.pop("__metadata__", None)
     if not isinstance(metadata, dict) or not isinstance(metadata.get("margrave"), str):
@@ -138,8 +162,10 @@ def _portable(path: str | PathLike[str], name: str, array: NDArray[Any]) -> NDAr
 
 
 def _header_text(path: str | PathLike[str], header: Mapping[str, object]) -> str:
+    content = {"format": FORMAT_VERSION, "header": dict(header)}
+    if _is_deep(content):
+        raise DataError(path, None, f"the header nests deeper than {_MOST_DEPTH} levels, which cannot be read again.")
     try:
-        content = {"format": FORMAT_VERSION, "header": dict(header)}
         return json.dumps(content, separators=(",", ":"), allow_nan=False)
     except (TypeError, ValueError) as error:
         raise DataError(path, None, f"the header is not JSON ({error}).") from error
@@ -208,7 +234,7 @@ def _table(path: str | PathLike[str], content: memoryview) -> tuple[int, dict[st
 
 def _header(path: str | PathLike[str], text: str) -> dict[str, object]:
     try:
-        content = json.loads(text)
+        content = json.loads(text, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
         raise DataError(path, None, "damaged: Margrave's header is not JSON.") from error
     version = content.get("format") if isinstance(content, dict) else None
@@ -220,16 +246,37 @@ def _header(path: str | PathLike[str], text: str) -> dict[str, object]:
             None,
             f"written by a newer Margrave (format {version}, this one reads {FORMAT_VERSION}): upgrade Margrave.",
         )
-    if version < FORMAT_VERSION:
+    if version < OLDEST_FORMAT:
         raise DataError(
             path,
             None,
-            f"written by an older Margrave (format {version}, this one reads {FORMAT_VERSION}): train it again.",
+            f"written by an older Margrave (format {version}, the oldest that is read is {OLDEST_FORMAT}): train it "
+            "again.",
         )
+    if _is_deep(content):
+        raise DataError(path, None, f"damaged: Margrave's header nests deeper than {_MOST_DEPTH} levels.")
     header = content.get("header")
     if not isinstance(header, dict):
         raise DataError(path, None, "damaged: Margrave's header is not a JSON object.")
     return header
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def _is_deep(tree: object) -> bool:
+    """Whether a value of JSON nests so deep that functions which follow it could run out of stack."""
+    level = [tree]
+    for _ in range(_MOST_DEPTH):
+        inner: list[object] = []
+        for each in level:
+            if isinstance(each, dict):
+                inner += each.values()
+            elif isinstance(each, list | tuple):
+                inner += each
+        level = inner
+    return bool(level)
 
 
 def _views(

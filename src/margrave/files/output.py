@@ -4,10 +4,17 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from io import BufferedWriter
 from os import PathLike
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from margrave.errors import DataError
+from margrave.files.disk import Disk, DiskFile
+
+disk = Disk()  # Tests put another one here.
+
+_BUFFER = 1 << 18  # in bytes
+_EVERYBODY, _OWNER = 0o666, 0o600  # permissions, of which the system takes away those of the umask
 
 
 def check_output(path: str | PathLike[str]) -> str:
@@ -37,34 +44,53 @@ def check_output(path: str | PathLike[str]) -> str:
 def replacing(path: str | PathLike[str], *, alone: bool = False) -> Iterator[BinaryIO]:
     """Open a temporary file that replaces `path` once it is complete and on the disk.
 
-    With `alone`, no other process writes the file. Its temporary name is then always the same, so that a process that
-    is killed repeatedly leaves at most one temporary file.
+    Afterwards the file survives a loss of power, and before, what was there does: the content reaches the disk before
+    the name, and the name before this ends. With `alone`, no other process writes the file. Its temporary name is then
+    always the same, so that a process that is killed repeatedly leaves at most one temporary file.
     """
     import hashlib  # here, because the command line's help imports this module and must be fast
     import secrets
-    import shutil
 
     folder, name = os.path.split(check_output(path))  # A symbolic link remains a link.
     mark = hashlib.sha256(os.fsencode(name)).hexdigest()[:16] if alone else secrets.token_hex(8)
     target, temporary = os.path.join(folder, name), os.path.join(folder, f".margrave-{mark}.tmp")
     try:
+        mode = _mode(target)
         if alone:
             with suppress(FileNotFoundError):
-                os.unlink(temporary)
+                disk.remove(temporary)
         try:
-            with open(temporary, "xb") as file:
-                yield file
+            # What replaces a private file is private from the beginning.
+            raw = DiskFile(disk, temporary, _EVERYBODY if mode is None else _OWNER)
+            with BufferedWriter(raw, _BUFFER) as file:
+                if mode is not None:
+                    raw.set_mode(mode)
+                yield cast(BinaryIO, file)
                 file.flush()
-                os.fsync(file.fileno())
-            if os.path.exists(target):
-                shutil.copymode(target, temporary)
-            os.replace(temporary, target)
+                raw.sync()
+            disk.replace(temporary, target)
         except BaseException:
             with suppress(OSError):
-                os.unlink(temporary)
+                disk.remove(temporary)
             raise
     except OSError as error:
         raise not_written(path, error) from error
+    try:
+        disk.sync_folder(folder)
+    except OSError as error:
+        raise DataError(
+            path,
+            None,
+            f"it is complete, but its directory cannot be synced ({reason(error)}): a loss of power could undo it.",
+        ) from error
+
+
+def _mode(path: str) -> int | None:
+    """The permissions of a file; None if there is none."""
+    try:
+        return stat.S_IMODE(os.stat(path).st_mode)
+    except FileNotFoundError:
+        return None
 
 
 def not_written(path: str | PathLike[str], error: OSError) -> DataError:
