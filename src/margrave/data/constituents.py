@@ -147,7 +147,7 @@ def numbered_trees(lines: Iterable[tuple[int, str]], refuse: Any) -> Iterator[tu
                 label, children = open_.pop()
                 label_follows = False
                 if not children:
-                    raise refuse(number, f"an empty tree: ({label}) has no children.")
+                    raise refuse(number, f"an empty tree: ({shortened(label)}) has no children.")
                 tree = _node(label, children, lambda what, line=number: refuse(line, what))
                 if not open_:
                     yield first, tree

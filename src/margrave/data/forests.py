@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from math import isfinite
 from typing import Any, NamedTuple
 
+from margrave.checks import is_text, named_numbers
 from margrave.data.lattices import topological_order
 from margrave.errors import MargraveError, counted, quoted, shortened, the_first
 
@@ -82,7 +82,7 @@ class Forest:
                 needed.update(edge.tails)
         for node in needed:
             if node not in by_head:
-                raise MargraveError(f"no edge leads to its node {node}, so that nothing derives it.")
+                raise MargraveError(f"no edge leads to its node {quoted(node)}, so that nothing derives it.")
         number = {node: k for k, node in enumerate(node for node in order if node in needed)}
         kept = [
             ForestEdge(number[head], tuple(number[tail] for tail in tails), target, features)
@@ -154,18 +154,14 @@ def checked_edge(edge: Any) -> ForestEdge:
     if not isinstance(edge, tuple | list) or not 1 <= len(edge) <= 4:
         raise MargraveError(f"an edge is (head, tails, target, features), not {quoted(edge)}.")
     head, tails, target, features = ForestEdge(*edge)
+    if not isinstance(tails, tuple | list) or not isinstance(target, tuple | list):
+        raise MargraveError(f"the tails and the target of an edge must be lists, unlike those of {quoted(edge)}.")
     if not all(isinstance(node, int) and not isinstance(node, bool) for node in (head, *tails)):
         raise MargraveError(f"nodes are numbers, unlike those of the edge {quoted(edge)}.")
     gaps = [symbol for symbol in target if not isinstance(symbol, str)]
     if any(not isinstance(gap, int) or not 0 <= gap < len(tails) for gap in gaps) or len(set(gaps)) < len(gaps):
         raise MargraveError(f"the target of an edge has words, and each of its {len(tails)} tails at most once.")
     for word in target:
-        if isinstance(word, str) and word.split() != [word]:
+        if isinstance(word, str) and not (is_text(word) and word.split() == [word]):
             raise MargraveError(f"the words of an edge must be texts without blanks, not {quoted(word)}.")
-    for name, value in features.items():
-        valid = isinstance(name, str) and isinstance(value, int | float) and not isinstance(value, bool)
-        if not valid or not isfinite(value):
-            raise MargraveError(
-                f"the features of an edge must be finite numbers by name, not {quoted(name)}: {quoted(value)}."
-            )
-    return ForestEdge(head, tuple(tails), tuple(target), {name: float(value) for name, value in features.items()})
+    return ForestEdge(head, tuple(tails), tuple(target), named_numbers("the features of an edge", features))

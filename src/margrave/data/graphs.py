@@ -3,12 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from margrave.checks import whole
+from margrave.checks import has_length, is_list, whole
+from margrave.data.rules import Rule
 from margrave.errors import MargraveError, counted, quoted
 
 Edges = NDArray[np.int64]  # (edges, 2): the nodes of each edge; features of an edge can depend on their order
@@ -20,13 +22,15 @@ class Graph:
 
     Parameters
     ----------
-    nodes : the attributes of the nodes: a list with an entry per node, each a list of strings or a dictionary, or a
-        dense or sparse matrix with a row per node.
+    nodes : the attributes of the nodes: a list with an entry per node, each a list of strings, a dictionary or a list
+        of numbers; or a dense or sparse matrix with a row per node.
     edges : an array (edges, 2) with the numbers of the nodes of each edge.
     edge_features : the attributes of the edges, in the same forms as those of nodes; None: edges have none. The first
         node of an edge is its source, so features may depend on the direction.
     shape : the height and width if the nodes are the pixels of an image.
     names : what the nodes are called, if labels are given by name.
+    rules : rules that every labeling of the graph must follow, such as `Xor` or `Forbidden`; their variables are the
+        numbers of nodes.
 
     >>> Graph([["x"], ["y"]], [(0, 1)]).edges.tolist()
     [[0, 1]]
@@ -37,9 +41,12 @@ class Graph:
     edge_features: Any = None
     shape: tuple[int, int] | None = None
     names: Sequence[Any] | None = None
+    rules: Sequence[Rule] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "edges", _edges(self.edges))
+        object.__setattr__(self, "nodes", with_numbers(self.nodes, "node"))
+        object.__setattr__(self, "edge_features", with_numbers(self.edge_features, "edge"))
         count = _rows(self.nodes, "nodes")
         if count == 0:
             raise MargraveError("it has no nodes.")
@@ -77,7 +84,7 @@ def as_graphs(X: Any, neighbors: int = 4, window: int = 1) -> list[Graph]:
         and edges may have an attribute "features"; or of images, arrays of two or three dimensions.
     neighbors, window : as in `image_graph`.
     """
-    if isinstance(X, Graph) or hasattr(X, "is_directed") or not hasattr(X, "__len__") or isinstance(X, str | dict):
+    if isinstance(X, Graph) or hasattr(X, "is_directed") or not has_length(X) or isinstance(X, str | dict):
         raise MargraveError(f"X must be a list of graphs, not {type(X).__name__}.")
     graphs = []
     for i, x in enumerate(X):
@@ -206,11 +213,37 @@ def _edges(edges: Any) -> Edges:
     return np.ascontiguousarray(array, dtype=np.int64)
 
 
+def with_numbers(rows: Any, what: str) -> Any:
+    """Lists of numbers as a matrix, and attributes in any other form as they are.
+
+    >>> with_numbers([[1, 2.5], [0, 1]], "node").tolist()
+    [[1.0, 2.5], [0.0, 1.0]]
+    """
+    first = rows[0] if isinstance(rows, list | tuple) and len(rows) else None
+    if (
+        not isinstance(first, list | tuple | np.ndarray)
+        or not is_list(first)
+        or not len(first)
+        or not isinstance(first[0], Real)
+    ):
+        return rows
+    for k, row in enumerate(rows):
+        if not isinstance(row, list | tuple | np.ndarray) or not is_list(row) or len(row) != len(first):
+            raise MargraveError(f"{what} {k}: its attributes must be {len(first)} numbers, as those of {what} 0.")
+    try:
+        values = np.array(rows)
+    except ValueError:  # Something else than a number has a length of its own.
+        values = np.empty(0, dtype=object)
+    if values.dtype.kind not in "iuf" or not np.isfinite(values).all():
+        raise MargraveError(f"the attributes of each {what} must be finite numbers, as the first ones are.")
+    return values.astype(np.float64)
+
+
 def _rows(features: Any, what: str) -> int:
     if hasattr(features, "shape"):
         if len(features.shape) != 2:
             raise MargraveError(f"the attributes of {what} must be a matrix, not of shape {features.shape}.")
         return int(features.shape[0])
-    if isinstance(features, str | bytes | dict) or not hasattr(features, "__len__"):
+    if isinstance(features, str | bytes | dict) or not has_length(features):
         raise MargraveError(f"the attributes of {what} must be a list or a matrix, not {type(features).__name__}.")
     return len(features)

@@ -9,6 +9,7 @@ from numbers import Integral
 
 import numpy as np
 
+from margrave.checks import has_length
 from margrave.errors import MargraveError, quoted
 
 
@@ -90,6 +91,8 @@ def _ancestors(heads: Sequence[int]) -> list[set[int]]:
 
 def _checked(heads: Sequence[int]) -> list[int]:
     """The heads as a list, if they are in range."""
+    if not has_length(heads):
+        raise MargraveError(f"heads must be a list of numbers, not {type(heads).__name__}.")
     for word, head in enumerate(heads, 1):
         if not isinstance(head, Integral) or isinstance(head, bool) or not 0 <= head <= len(heads):
             raise MargraveError(f"word {word}: its head must be 0 or the number of a word, not {quoted(head)}.")

@@ -2,11 +2,10 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite
 from typing import Any, NamedTuple
 
-from margrave.checks import is_text
-from margrave.errors import MargraveError, counted, quoted, shortened
+from margrave.checks import is_text, named_numbers
+from margrave.errors import MargraveError, counted, quoted, shortened, the_first
 
 EPSILON = "*EPS*"
 _SHOWN = 10  # nodes of a cycle that a message names
@@ -118,21 +117,17 @@ def _edge(edge: Any) -> tuple[Any, Any, str, dict[str, float]]:
         raise MargraveError(f"an edge is (from, to, word, features), not {quoted(edge)}.")
     tail, head, word, features = (*edge, *("", {})[len(edge) - 2 :]) if len(edge) < 4 else tuple(edge)
     for node in (tail, head):
-        if not isinstance(node, int | str) or isinstance(node, bool):
-            raise MargraveError(f"a node is a number or a text, not {quoted(node)}.")
+        _check_node(node)
     if word is None or word == EPSILON:
         word = ""
     if not is_text(word) or word.split() not in ([], [word]):
         raise MargraveError(f"the word of an edge must be a text without blanks, not {quoted(word)}.")
-    if not isinstance(features, Mapping):
-        raise MargraveError(f"the features of an edge must be numbers by name, not {quoted(features)}.")
-    for name, value in features.items():
-        valid = is_text(name) and isinstance(value, int | float) and not isinstance(value, bool)
-        if not valid or not isfinite(value):
-            raise MargraveError(
-                f"the features of an edge must be finite numbers by name, not {quoted(name)}: {quoted(value)}."
-            )
-    return tail, head, word, {name: float(value) for name, value in features.items()}
+    return tail, head, word, named_numbers("the features of an edge", features)
+
+
+def _check_node(node: Any) -> None:
+    if not isinstance(node, int | str) or isinstance(node, bool):
+        raise MargraveError(f"a node is a number or a text, not {quoted(node)}.")
 
 
 def _string(words: Any) -> str:
@@ -151,16 +146,13 @@ def topological_order(edges: Sequence[tuple[Any, Any]]) -> list[Any]:
         after.setdefault(tail, []).append(head)
         after.setdefault(head, [])
         missing[head] = missing.get(head, 0) + 1
-    ready = [node for node in after if node not in missing]
-    order: list[Any] = []
-    while ready:
-        # First come, first served: numbers that are already in order stay.
-        node = ready.pop(0)
-        order.append(node)
+    order = [node for node in after if node not in missing]
+    # First come, first served: numbers that are already in order stay. The list grows while it is gone through.
+    for node in order:
         for head in after[node]:
             missing[head] -= 1
             if missing[head] == 0:
-                ready.append(head)
+                order.append(head)
     if len(order) < len(after):
         raise MargraveError(f"it has a cycle through the nodes {_cycle(after, set(after) - set(order))}.")
     return order
@@ -174,13 +166,17 @@ def _cycle(after: Mapping[Any, Sequence[Any]], left: set[Any]) -> str:
             if node in left and head in left:
                 before.setdefault(head, node)
     node = next(iter(before))
-    seen: list[Any] = []
+    seen: dict[Any, None] = {}
     while node not in seen:
-        seen.append(node)
+        seen[node] = None
         node = before[node]
-    nodes = seen[seen.index(node) :][::-1]
-    shown = [str(each) for each in nodes[:_SHOWN]] + (["..."] if len(nodes) > _SHOWN else [])
-    return ", ".join(shown)
+    walk = list(seen)
+    return the_first([_shown(each) for each in walk[walk.index(node) :][::-1]], _SHOWN)
+
+
+def _shown(node: Any) -> str:
+    """The name of a node in messages."""
+    return shortened(node) if isinstance(node, str) else quoted(node)
 
 
 def _ends(edges: Sequence[tuple[Any, Any, str, Any]], start: Any, end: Any) -> tuple[Any, Any]:
@@ -188,15 +184,17 @@ def _ends(edges: Sequence[tuple[Any, Any, str, Any]], start: Any, end: Any) -> t
     found = []
     for name, given, these, those in (("start", start, tails, heads), ("end", end, heads, tails)):
         if given is not None:
+            _check_node(given)
             if given not in these:
-                raise MargraveError(f"no edge is at its {name} node {quoted(given)}.")
+                what = "leaves its start" if name == "start" else "enters its end"
+                raise MargraveError(f"no edge {what} node {quoted(given)}.")
             found.append(given)
             continue
         only = [node for node in these if node not in those]
         if len(only) != 1:
             what = "without incoming edges" if name == "start" else "without outgoing edges"
             raise MargraveError(
-                f"it has {len(only)} nodes {what} ({', '.join(map(str, only[:_SHOWN]))}): name the {name}."
+                f"it has {len(only)} nodes {what} ({the_first(list(map(_shown, only)), _SHOWN)}): name the {name}."
             )
         found.append(only[0])
     if found[0] == found[1]:

@@ -1,6 +1,6 @@
 """Substitution matrices: scores of pairs of letters and of gaps, among them BLOSUM62."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from math import log
 from typing import Any
@@ -111,6 +111,21 @@ def _built_in() -> SubstitutionMatrix:
 
 
 BLOSUM62 = _built_in()
+# The amino acids whose letters stand for no nucleotides, not even as a code for several of them (IUPAC).
+_ONLY_AMINO_ACIDS = frozenset("EFILPQ")
+
+
+def are_amino_acids(letters: Collection[str]) -> bool:
+    """Whether these are letters of proteins, and not of DNA or RNA.
+
+    Parameters
+    ----------
+    letters : the distinct letters of some sequences.
+
+    >>> are_amino_acids("ACDEFGHIKLMNPQRSTVWY"), are_amino_acids("ACGTN"), are_amino_acids("abc")
+    (True, False, False)
+    """
+    return set(letters) <= set(BLOSUM62.letters) and not _ONLY_AMINO_ACIDS.isdisjoint(letters)
 
 
 def matrix_named(matrix: Any) -> SubstitutionMatrix:

@@ -84,6 +84,8 @@ def spans(tags: Sequence[str], scheme: str = "IOB2") -> list[Span]:
     found: list[Span] = []
     label, start = "", 0  # the span that is still open; an empty label means none
     for position, tag in enumerate(tags):
+        if not isinstance(tag, str):
+            raise MargraveError(f"tags[{position}] is {quoted(tag)}, but {_expected(scheme)}.")
         if tag == "O":
             prefix, after = "O", ""
         else:

@@ -3,14 +3,15 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from itertools import chain
-from math import isnan
 from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from margrave.checks import has_length
 from margrave.errors import MargraveError, quoted
+from margrave.room import Room
 from margrave.stored import Stored
 
 Node = Any  # a string or a number
@@ -37,7 +38,7 @@ class Taxonomy(Stored, kind="labels"):
     def __init__(self, parents: Mapping[Node, Any] | Sequence[Any]) -> None:
         if isinstance(parents, Mapping):
             items: Iterable[tuple[Node, Any]] = parents.items()
-        elif isinstance(parents, Sequence | np.ndarray) and not isinstance(parents, str | bytes):
+        elif isinstance(parents, Sequence | np.ndarray) and has_length(parents):
             items = ((k, None if isinstance(p, Real) and p == -1 else p) for k, p in enumerate(parents))
         else:
             raise MargraveError(f"a taxonomy is made of a mapping from nodes to parents, not {type(parents).__name__}.")
@@ -97,17 +98,16 @@ class Taxonomy(Stored, kind="labels"):
                 f"the separator of names must be a string such as '.' or '/', and it is {quoted(separator)}."
             )
         parents: dict[str, str | None] = {}
+        room = Room()
         for name in names:
             if not isinstance(name, str):
                 raise MargraveError(
                     f"names with the separator {quoted(separator)} must be strings, and one is {quoted(name)}."
                 )
-            steps = name.split(separator)
-            if "" in steps:
+            if "" in name.split(separator):
                 raise MargraveError(f"the name {quoted(name)} has an empty part before or after {quoted(separator)}.")
-            for depth in range(1, len(steps) + 1):
-                parent = separator.join(steps[: depth - 1]) if depth > 1 else None
-                parents[separator.join(steps[:depth])] = parent
+            room.add(len(name))
+            parents.update(nodes_of_path(name, separator, room))
         return cls(parents)
 
     @property
@@ -214,6 +214,19 @@ class Taxonomy(Stored, kind="labels"):
         return f"<Taxonomy of {len(self)} nodes, {len(self.leaves)} of them leaves>"
 
 
+def nodes_of_path(path: str, separator: str, room: Room) -> Iterator[tuple[str, str | None]]:
+    """The nodes on a path, from the top, each with its parent; the names of nodes that are new take room.
+
+    Every node is named by the path to it, so that a long path has names whose length grows with its square.
+    """
+    parent, end = None, path.find(separator)
+    while parent != path:
+        node = path if end < 0 else path[:end]
+        room.take(len(node), "the nodes of a path with very many levels")
+        yield node, parent
+        parent, end = node, path.find(separator, end + len(separator))
+
+
 def as_taxonomy(taxonomy: Any, classes: Sequence[Node]) -> Taxonomy:
     """A taxonomy that contains these classes.
 
@@ -234,7 +247,7 @@ def _checked(node: Any) -> Node:
         if not node.strip():
             raise MargraveError("a node of a taxonomy must not have an empty name.")
         return str(node)
-    if not isinstance(node, Real) or isnan(node):
+    if not isinstance(node, Real) or node != node:  # which only NaN is
         raise MargraveError(f"a node of a taxonomy must be a string or a number, and one is {quoted(node)}.")
     return node.item() if isinstance(node, np.generic) else node
 

@@ -1,6 +1,6 @@
 """Readers and writers of sequences: FASTA, aligned FASTA, and tables of pairs."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from os import PathLike
 
 from margrave.data.alignments import matched_pairs
@@ -55,7 +55,7 @@ def _joined(name: str, line: int, title: str, pieces: Sequence[str]) -> str:
 
 
 def read_pairs(
-    path: TextSource, alphabet: Iterable[str] | None = None, *, aligned: bool = True, encoding: str = "utf-8"
+    path: TextSource, alphabet: Container[str] | None = None, *, aligned: bool = True, encoding: str = "utf-8"
 ) -> tuple[list[tuple[str, str]], list[list[tuple[int, int]]]]:
     """Read pairs of sequences: a FASTA file in which every two sequences are a pair, or a table.
 
@@ -73,12 +73,11 @@ def read_pairs(
     lines = [(number, text.rstrip(" \r\n")) for number, text in read_lines(path, encoding)]
     first = next((text for _, text in lines if text.strip()), "")
     rows = _fasta_rows(name, lines) if first.startswith(">") else _table_rows(name, lines)
-    allowed = None if alphabet is None else {*alphabet, *GAPS}
     X, y = [], []
     for names, number, pieces in rows:
         for line, column, text in pieces:
             for k, letter in enumerate(text):
-                if letter.isspace() or (allowed is not None and letter not in allowed):
+                if letter.isspace() or (alphabet is not None and letter not in alphabet and letter not in GAPS):
                     raise DataError(
                         name, line, f"column {column + k}: the letter {quoted(letter)} is not in the alphabet."
                     )

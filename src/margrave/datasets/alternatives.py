@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from margrave.checks import natural
 from margrave.data.tags import Answers
 from margrave.datasets.opening import TextSource, read_lines, source_name
 from margrave.errors import DataError, MargraveError, counted, quoted
@@ -28,19 +29,27 @@ def read_alternatives(source: TextSource, Y: Sequence[Sequence[str]], encoding: 
     for number, line in read_lines(source, encoding):
         if not line.strip():
             continue
-        try:
-            sequence, label, start, stop = line.split()
-            i, span = int(sequence), (label, int(start), int(stop))
-        except ValueError:
+        label, numbers = _fields(line.split())
+        if numbers is None:
             raise DataError(
                 name,
                 number,
                 f"expected the number of a sequence, a label and two positions, not {quoted(line.strip())}.",
-            ) from None
-        if not 0 <= i < len(found):
+            )
+        i, start, stop = numbers
+        if i >= len(found):
             raise DataError(name, number, f"sequence {i}, but there are {counted(len(found), 'sequence')}, from 0 on.")
         try:
-            found[i].alternatives += Answers(found[i], [span]).alternatives
+            found[i].alternatives += Answers(found[i], [(label, start, stop)]).alternatives
         except MargraveError as error:
             raise DataError(name, number, str(error)) from None
     return found
+
+
+def _fields(fields: Sequence[str]) -> tuple[str, list[int] | None]:
+    """The label, and the numbers of the sequence and of both positions, if the fields are these four."""
+    if len(fields) != 4:
+        return "", None
+    sequence, label, *positions = fields
+    numbers = [number for text in (sequence, *positions) if (number := natural(text)) is not None]
+    return label, numbers if len(numbers) == 3 else None

@@ -3,14 +3,16 @@
 import re
 from collections.abc import Iterable, Iterator
 from os import PathLike, fspath
+from typing import Any
 
 from margrave.data.sentences import Sentence, Word
 from margrave.datasets.opening import TextSource, read_lines, source_name, write_lines
-from margrave.errors import DataError, quoted
+from margrave.errors import DataError, quoted, shortened, the_first
 
-_NUMBER = re.compile("0|[1-9][0-9]*")
-_RANGE = re.compile("([1-9][0-9]*)-([1-9][0-9]*)")
-_EMPTY = re.compile("(0|[1-9][0-9]*)[.]([1-9][0-9]*)")
+# No sentence has a billion words; Python refuses to read numbers of thousands of digits.
+_NUMBER = re.compile("0|[1-9][0-9]{0,8}")
+_RANGE = re.compile("([1-9][0-9]{0,8})-([1-9][0-9]{0,8})")
+_EMPTY = re.compile("(0|[1-9][0-9]{0,8})[.]([1-9][0-9]*)")
 _BEFORE, _WORD, _AFTER = range(3)  # A multiword token comes before its first word, an empty node after its word.
 _UNWRITABLE = re.compile("[\n\r\0]")
 _SENTENCE_ID = "# sent_id = "
@@ -64,7 +66,7 @@ def conllx_sentences(
         for id, (number, line) in enumerate(block, 1):
             fields = _fields(name, number, line)
             if fields[0] != str(id):
-                raise DataError(name, number, f"id {fields[0]} is out of order after word {id - 1}.")
+                raise DataError(name, number, f"id {shortened(fields[0])} is out of order after word {id - 1}.")
             words.append(_word(name, number, fields, trees))
         sentence = Sentence(words=words)
         _check_tree(name, block[0][0], [number for number, _ in block], sentence, single_root)
@@ -118,7 +120,7 @@ def _blocks(lines: Iterable[tuple[int, str]]) -> Iterator[_Block]:
 def _sentence(name: str, block: _Block, trees: bool, single_root: bool) -> Sentence:
     sentence = Sentence()
     numbers: list[int] = []  # the line of every word
-    place = (0, 0, 0)  # the place of the previous row
+    place: tuple[int, int, Any] = (0, 0, 0)  # the place of the previous row
     covered, covered_line = 0, 0  # the last word of the last multiword token, and that token's line
     for number, line in block:
         last = len(sentence.words)
@@ -134,7 +136,7 @@ def _sentence(name: str, block: _Block, trees: bool, single_root: bool) -> Sente
                 name, number, f"id {quoted(fields[0])} is not a number, a range (3-4) or an empty node (3.1)."
             )
         if row <= place or row[0] != (last if row[1] == _AFTER else last + 1):
-            raise DataError(name, number, f"id {fields[0]} is out of order after word {last}.")
+            raise DataError(name, number, f"id {shortened(fields[0])} is out of order after word {last}.")
         place = row
         if place[1] == _WORD:
             sentence.words.append(_word(name, number, fields, trees))
@@ -157,17 +159,17 @@ def _sentence(name: str, block: _Block, trees: bool, single_root: bool) -> Sente
 def _named(sentence: Sentence) -> str:
     """The sentence by its id in the comments; empty if it has none."""
     ids = (line.removeprefix(_SENTENCE_ID) for line in sentence.comments if line.startswith(_SENTENCE_ID))
-    return next((f"sentence {id}" for id in ids), "")
+    return next((f"sentence {shortened(id)}" for id in ids), "")
 
 
-def _place(id: str) -> tuple[int, int, int] | None:
+def _place(id: str) -> tuple[int, int, Any] | None:
     """The key by which the rows of a sentence are sorted, or None if the id is invalid."""
     if _NUMBER.fullmatch(id):
         return int(id), _WORD, 0
     if match := _RANGE.fullmatch(id):
         return int(match[1]), _BEFORE, int(match[2])
     if match := _EMPTY.fullmatch(id):
-        return int(match[1]), _AFTER, int(match[2])
+        return int(match[1]), _AFTER, (len(match[2]), match[2])  # in the order of the numbers, however long
     return None
 
 
@@ -208,7 +210,7 @@ def _check_tree(name: str, first: int, numbers: list[int], sentence: Sentence, s
         whose = _named(sentence) or "the sentence that starts here"
         raise DataError(name, first, f"{whose} has no root, a word whose head is 0.")
     if cycle := _cycle(heads):
-        arrows = " -> ".join(map(str, cycle))
+        arrows = the_first(cycle, between=" -> ")
         raise mistake(words[cycle[0] - 1], f"is its own ancestor, since the heads form a cycle: {arrows}.")
     roots = [word for word in words if word.head == 0]
     if single_root and len(roots) > 1:

@@ -15,8 +15,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from typing import Any
 
+from margrave.checks import is_text, natural
 from margrave.data.forests import Forest, ForestEdge, checked_edge
-from margrave.datasets.json_lines import parse_json
+from margrave.datasets.json_lines import json_line, parse_json
 from margrave.datasets.opening import TextSource, read_lines, source_name, write_lines
 from margrave.errors import DataError, MargraveError, quoted
 
@@ -50,10 +51,10 @@ def _from_json(text: str, id: str) -> Forest:
     node = 0
     for key, value in pairs:
         if key not in ("rules", "features", "edges", "node"):
-            raise MargraveError(f"a forest has rules, features, edges and nodes, not {key}.")
+            raise MargraveError(f"a forest has rules, features, edges and nodes, not {quoted(key)}.")
         if key == "node":
             numbers = dict(value).get("in_edges") if isinstance(value, _Pairs) else None
-            if not isinstance(numbers, list) or not all(isinstance(k, int) and 0 <= k < len(found) for k in numbers):
+            if not isinstance(numbers, list) or not all(type(k) is int and 0 <= k < len(found) for k in numbers):
                 raise MargraveError(f'node {node}: "in_edges" must be numbers of the edges before it.')
             # A node without edges is a beginning, such as the first node of a lattice.
             edges += [checked_edge((node, *found[k])) for k in numbers] or [ForestEdge(node)]
@@ -63,6 +64,9 @@ def _from_json(text: str, id: str) -> Forest:
         elif key == "rules":
             rules = _rules(value)
         elif key == "features":
+            for name in value:
+                if not is_text(name):
+                    raise MargraveError(f'"features" must be names, and one is {quoted(name)}.')
             names = value
         else:
             found += [_edge(edge, rules, names) for edge in value]
@@ -81,6 +85,8 @@ def _rules(listed: Sequence[Any]) -> dict[Any, tuple[str | int, ...]]:
         fields = rule.split("|||") if isinstance(rule, str) else []
         if len(fields) < 2:
             raise MargraveError(f"a rule is [LABEL] ||| target or [LABEL] ||| source ||| target, not {quoted(rule)}.")
+        if type(number) is not int:
+            raise MargraveError(f"the number of a rule must be a whole number, not {quoted(number)}.")
         rules[number] = tuple(_symbol(token) for token in fields[min(2, len(fields) - 1)].split())
     return rules
 
@@ -88,9 +94,9 @@ def _rules(listed: Sequence[Any]) -> dict[Any, tuple[str | int, ...]]:
 def _symbol(token: str) -> str | int:
     """A word, or the number of a tail: [1] or [X,1]."""
     if token.startswith("[") and token.endswith("]"):
-        digits = token[1:-1].rpartition(",")[2]
-        if digits.isdecimal():
-            return int(digits) - 1
+        number = natural(token[1:-1].rpartition(",")[2])
+        if number is not None:
+            return number - 1
     return token
 
 
@@ -103,11 +109,11 @@ def _edge(edge: Any, rules: Mapping[Any, tuple[str | int, ...]], names: Sequence
         raise MargraveError('an edge needs "tail", a list of nodes, and "feats", a list of features and values.')
     features = {}
     for feature, value in zip(feats[::2], feats[1::2], strict=True):
-        if isinstance(feature, int) and not 0 <= feature < len(names):
-            raise MargraveError(f"feature {feature} is not among the {len(names)} names of features.")
-        features[names[feature] if isinstance(feature, int) else feature] = value
+        if not isinstance(feature, str) and (type(feature) is not int or not 0 <= feature < len(names)):
+            raise MargraveError(f"feature {quoted(feature)} is not among the {len(names)} names of features.")
+        features[feature if isinstance(feature, str) else names[feature]] = value
     rule = data.get("rule")
-    if rule is not None and rule not in rules:
+    if rule is not None and (type(rule) is not int or rule not in rules):
         raise MargraveError(f"an edge has rule {quoted(rule)}, which is not among the rules.")
     return tuple(tails), rules.get(rule, tuple(range(len(tails)))), features
 
@@ -131,7 +137,7 @@ def _to_json(forest: Forest) -> str:
         rule = "[X] ||| " + " ".join(each if isinstance(each, str) else f"[{each + 1}]" for each in target)
         feats = [each for name, value in features.items() for each in (names.setdefault(name, len(names)), value)]
         edge = {"tail": list(tails), "feats": feats, "rule": rules.setdefault(rule, len(rules) + 1)}
-        by_head[head].append(json.dumps(edge))
+        by_head[head].append(json_line(edge))
     listed = [each for rule, number in rules.items() for each in (number, rule)]
     members = [f'"rules":{json.dumps(listed, ensure_ascii=False)}', f'"features":{json.dumps([*names])}']
     first = 0

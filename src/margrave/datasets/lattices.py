@@ -13,13 +13,14 @@ weight, how many nodes ahead). The word *EPS* stands for none. The weight become
 """
 
 import ast
-import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from os import PathLike
 from typing import Any
 
 from margrave.data.lattices import EPSILON, Lattice
-from margrave.datasets.json_lines import parse_json
+from margrave.datasets.json_lines import check_keys, json_line, name_of, parse_json
 from margrave.datasets.opening import TextSource, read_lines, source_name, write_lines
 from margrave.errors import DataError, MargraveError, quoted
 
@@ -61,10 +62,7 @@ def from_plf(text: str, *, good: Sequence[str] = (), id: str = "") -> Lattice:
     Traceback (most recent call last):
     margrave.errors.MargraveError: the word of an edge must be a text without blanks, not 'b c'.
     """
-    try:
-        nodes = ast.literal_eval(text)  # which makes tuples, texts and numbers, and runs nothing
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        raise MargraveError("expected a lattice: a JSON object, or nested tuples as in PLF.") from None
+    nodes = _literal(text)
     if not isinstance(nodes, tuple) or not nodes:
         raise MargraveError("a lattice in PLF is a tuple of nodes, each a tuple of edges.")
     edges: list[Any] = []
@@ -72,15 +70,36 @@ def from_plf(text: str, *, good: Sequence[str] = (), id: str = "") -> Lattice:
         if not isinstance(arcs, tuple):
             raise MargraveError(f"node {tail}: expected a tuple of edges, not {quoted(arcs)}.")
         for arc in arcs:
-            if not isinstance(arc, tuple) or len(arc) != 3 or not isinstance(arc[2], int):
+            if not isinstance(arc, tuple) or len(arc) != 3 or type(arc[2]) is not int:
                 raise MargraveError(f"node {tail}: an edge is (word, weight, nodes ahead), not {quoted(arc)}.")
             word, weight, ahead = arc
             if ahead < 1 or tail + ahead > len(nodes):
                 raise MargraveError(
-                    f"node {tail}: an edge leads {ahead} nodes ahead, and the last node is {len(nodes)}."
+                    f"node {tail}: an edge leads {quoted(ahead)} nodes ahead, and the last node is {len(nodes)}."
                 )
             edges.append((tail, tail + ahead, word, {"weight": weight}))
     return Lattice.of(edges, start=0, end=len(nodes), good=good, id=id)
+
+
+# What PLF consists of. Operators and calls of Python are no part of it: a chain of them takes its parser much memory.
+_TEXT = r"""(?:'(?:[^'\\\n]|\\.)*+'|"(?:[^"\\\n]|\\.)*+")"""
+_NUMBER = r"[-+]?+(?:[0-9]++(?:\.[0-9]*+)?+|\.[0-9]++)(?:[eE][-+]?+[0-9]++)?+"
+_PLF = re.compile(rf"(?:[\s,(\[]|(?:[)\]]|None|True|False|{_NUMBER}|{_TEXT})\s*+(?=[,)\]]|\Z))*+")
+_PIECE = re.compile(rf"[()\[\]]|{_TEXT}")
+_DEPTH = 4  # one more than a lattice needs, so that the message can show what is wrong
+
+
+def _literal(text: str) -> Any:
+    """What Python's notation stands for: tuples, texts and numbers; nothing is run."""
+    if _PLF.fullmatch(text):
+        depth = deepest = 0
+        for piece in _PIECE.findall(text):
+            depth += 1 if piece in "([" else -1 if piece in ")]" else 0
+            deepest = max(deepest, depth)
+        if deepest <= _DEPTH:
+            with suppress(ValueError, SyntaxError):
+                return ast.literal_eval(text)
+    raise MargraveError("expected a lattice: a JSON object, or nested tuples as in PLF.")
 
 
 def to_plf(lattice: Lattice) -> str:
@@ -100,21 +119,20 @@ def to_plf(lattice: Lattice) -> str:
 
 def _from_json(text: str, id: str) -> Lattice:
     data = parse_json(text)
-    unknown = set(data) - {"edges", "start", "end", "good", "id"}
-    if unknown:
-        raise MargraveError(f"a lattice has edges, start, end, good and id, not {', '.join(sorted(unknown))}.")
+    check_keys(data, ("edges", "start", "end", "good", "id"), "a lattice")
     edges = data.get("edges")
-    if not isinstance(edges, list) or not all(isinstance(edge, dict) for edge in edges):
+    if not isinstance(edges, list):
         raise MargraveError('a lattice needs "edges", a list of objects with "from", "to", "word" and "features".')
     for edge in edges:
-        if "from" not in edge or "to" not in edge or set(edge) - {"from", "to", "word", "features"}:
-            raise MargraveError(f'an edge has "from", "to", "word" and "features", not {json.dumps(edge)}.')
+        check_keys(edge, ("from", "to", "word", "features"), "an edge")
+        if "from" not in edge or "to" not in edge:
+            raise MargraveError(f'an edge has "from" and "to", unlike {quoted(edge)}.')
     good = data.get("good", [])
     if not isinstance(good, list | str):
         raise MargraveError('"good" must be a list of strings, or a string.')
     listed = [(edge["from"], edge["to"], edge.get("word", ""), edge.get("features", {})) for edge in edges]
-    named = data.get("id", id)
-    return Lattice.of(listed, start=data.get("start"), end=data.get("end"), good=good, id=str(named))
+    named = name_of(data.get("id", id))
+    return Lattice.of(listed, start=data.get("start"), end=data.get("end"), good=good, id=named)
 
 
 def write_lattices(path: str | PathLike[str], lattices: Iterable[Lattice]) -> None:
@@ -140,4 +158,4 @@ def _to_json(lattice: Lattice) -> str:
         for edge in lattice.edges
     ]
     data = {"id": lattice.id, "start": names[0], "end": names[-1], "edges": edges, "good": list(lattice.good)}
-    return json.dumps(data, ensure_ascii=False)
+    return json_line(data)

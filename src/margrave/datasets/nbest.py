@@ -22,16 +22,14 @@ from os import PathLike
 from sys import intern
 from typing import NamedTuple
 
-from margrave.checks import real, whole
+from margrave.checks import decimal, natural, real, whole
 from margrave.data.nbest import NBestList
 from margrave.datasets.opening import TextSource, note_begin, read_lines, source_name, write_lines
-from margrave.datasets.svmlight import finite_number
 from margrave.errors import DataError, MargraveError, counted, quoted
 
 _BAR = "|||"
 _BLANKS = " \t\r\f\v"
 _TOKEN = re.compile(f"[^{_BLANKS}]+")  # str.split would also split at no-break spaces, which words can contain.
-_ID = re.compile("-?[0-9]{1,18}")
 _LARGEST_ID = 10**18 - 1
 _UNWRITABLE = re.compile(r"[\n\0]|\|\|\|")
 
@@ -113,7 +111,8 @@ def _hypotheses(path: TextSource, encoding: str) -> Iterator[_Hypothesis]:
             message = f"{counted(len(fields), 'field')}, but a line must be id ||| words ||| features ||| score."
             raise DataError(name, number, message)
         id = fields[0].strip(_BLANKS)
-        if not _ID.fullmatch(id):
+        magnitude = natural(id.removeprefix("-"))
+        if magnitude is None:
             raise DataError(name, number, f"id {quoted(id)} is not a whole number of at most 18 digits.")
         features: _Features = {}, {}
         if tokens := _TOKEN.findall(fields[2]):
@@ -123,7 +122,8 @@ def _hypotheses(path: TextSource, encoding: str) -> Iterator[_Hypothesis]:
                 raise DataError(name, number, f"features are written {way}, but {known} in the lines before.")
             features = _READERS[way](name, number, tokens)
         score = _score(name, number, fields[3]) if len(fields) > 3 else None
-        yield _Hypothesis(number, int(id), _squeezed(fields[1]), *features, score)
+        signed = -magnitude if id.startswith("-") else magnitude
+        yield _Hypothesis(number, signed, _squeezed(fields[1]), *features, score)
 
 
 def _way_of_writing(name: str, number: int, token: str) -> str:
@@ -181,7 +181,7 @@ _READERS: dict[str, Callable[[str, int, list[str]], _Features]] = {
 
 
 def _add(name: str, number: int, features: dict[str, float], feature: str, text: str) -> None:
-    value = finite_number(text)
+    value = decimal(text)
     if value is None:
         raise DataError(name, number, f"value {quoted(text)} of feature {quoted(feature)} is not a finite number.")
     if feature in features:
@@ -191,7 +191,7 @@ def _add(name: str, number: int, features: dict[str, float], feature: str, text:
 
 def _score(name: str, number: int, field: str) -> float | None:
     text = field.strip(_BLANKS)
-    score = finite_number(text)
+    score = decimal(text)
     if text and score is None:
         raise DataError(name, number, f"score {quoted(text)} is not a finite number.")
     return score

@@ -151,8 +151,9 @@ def _reporting(name: str, encoding: str, lines_read: Callable[[], int]) -> Itera
         yield
     except LookupError as error:
         raise MargraveError(f"unknown encoding {quoted(encoding)}.") from error
-    except UnicodeDecodeError as error:  # raised by streams that the caller opened, and by encodings such as UTF-16
-        raise DataError(name, None, f"not valid {error.encoding} after line {lines_read()}.") from error
+    except UnicodeError as error:  # raised by streams that the caller opened, and by encodings such as UTF-16
+        wrong = error.encoding if isinstance(error, UnicodeDecodeError) else encoding
+        raise DataError(name, None, f"not valid {wrong} after line {lines_read()}.") from error
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise DataError(name, lines_read() + 1, "the gzip data are damaged or truncated here.") from error
     except FileNotFoundError as error:
@@ -221,13 +222,13 @@ def _unpacked(path: str | PathLike[str]) -> Iterator[BufferedReader | gzip.GzipF
 
 def _pieces(source: str | PathLike[str] | IO[bytes]) -> Iterator[bytes]:
     """What a file or stream has, as it comes."""
+    # `read1` returns what there is. `read` would wait for more of a pipe, and miss a Ctrl-C between two parts.
     if not isinstance(source, (str, PathLike)):
-        yield from iter(partial(source.read, _PIECE), b"")
+        yield from iter(partial(getattr(source, "read1", source.read), _PIECE), b"")
         return
     with _unpacked(source) as binary:
         # Gzip data are read in small pieces, so that everything before a damaged place is known.
-        read = partial(binary.read1, _GZIP_PIECE) if isinstance(binary, gzip.GzipFile) else partial(binary.read, _PIECE)
-        yield from iter(read, b"")
+        yield from iter(partial(binary.read1, _GZIP_PIECE if isinstance(binary, gzip.GzipFile) else _PIECE), b"")
 
 
 def _undecodable(encoding: str, what: str) -> str:

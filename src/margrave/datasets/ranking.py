@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from margrave.checks import decimal
 from margrave.datasets.opening import TextSource, note_begin, source_name
-from margrave.datasets.svmlight import finite_number, read_rows
+from margrave.datasets.svmlight import read_rows
 from margrave.errors import DataError, quoted
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def relevance_targets(relevances: Iterable[ArrayLike]) -> tuple[list[list[int]],
 
 def _take_relevance(name: str, number: int, fields: list[str], lines: list[int]) -> tuple[str, ...]:
     """Remove the relevance from the fields of a line and return it; the number of the line is appended to `lines`."""
-    if finite_number(fields[0]) is None:
+    if decimal(fields[0]) is None:
         raise DataError(name, number, f"the relevance {quoted(fields[0])} is not a finite number.")
     lines.append(number)
     return (fields.pop(0),)

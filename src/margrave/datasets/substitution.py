@@ -6,13 +6,14 @@ from os import PathLike
 
 import numpy as np
 
+from margrave.checks import decimal
 from margrave.data.substitution import SubstitutionMatrix
 from margrave.datasets.opening import TextSource, read_lines, source_name, write_lines
 from margrave.errors import DataError, MargraveError, quoted
 
 # How NCBI's files state the unit of their scores: BLOSUM's "in 1/2 Bit Units", PAM's "scale = ln(2)/3 = 0.231049".
 _BITS = re.compile(r"\b(?:in 1/([1-9]\d?) bit units|scale\s*=\s*ln\(2\)/([1-9]\d?))\b", re.IGNORECASE)
-_SCALE = re.compile(r"\bscale\s*=\s*(\d[\d.]*(?:e[-+]?\d+)?)", re.IGNORECASE)
+_SCALE = re.compile(r"\bscale\s*+=\s*+([0-9][0-9.]*+(?:e[-+]?+[0-9]++)?+)", re.IGNORECASE)
 
 
 def read_matrix(path: TextSource, encoding: str = "utf-8") -> SubstitutionMatrix:
@@ -90,10 +91,7 @@ def _stated_unit(name: str, line: int, comment: str, otherwise: float) -> float:
 
 
 def _number(name: str, line: int, text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = float("nan")
-    if not np.isfinite(value):
+    value = decimal(text)
+    if value is None:
         raise DataError(name, line, f"{quoted(text)} is not a score.")
     return value

@@ -1,15 +1,14 @@
 """Sparse examples in the svmlight format: `label qid:number index:value ... # comment`."""
 
-import re
 from array import array
 from collections.abc import Callable
 from functools import partial
-from math import isfinite
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from margrave.checks import decimal, natural, whole
 from margrave.datasets.opening import TextSource, read_lines, source_name
 from margrave.errors import DataError, quoted
 
@@ -17,9 +16,6 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 Labels = NDArray[np.float64] | list[str] | list[tuple[float, ...]] | list[tuple[str, ...]]
-
-_INTEGER = re.compile("[0-9]{1,18}")  # This many digits always fit in 64 bits.
-_DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 def read_svmlight(
@@ -55,6 +51,8 @@ def read_rows(
     from scipy.sparse import csr_array
 
     name, base = source_name(path), 0 if zero_based else 1
+    if n_features is not None:
+        n_features = whole("n_features", n_features, 0, np.iinfo(np.int64).max)
     labels: list[tuple[str, ...]] = []
     columns, values, starts, queries = array("q"), array("d"), array("q", [0]), array("q")
     for number, line in read_lines(path):
@@ -76,7 +74,7 @@ def read_rows(
                 raise DataError(name, number, _misplaced(column + base, base, before + base))
             if n_features is not None and column >= n_features:
                 raise DataError(name, number, f"feature index {index} is too large for n_features={n_features}.")
-            cell = finite_number(value)
+            cell = decimal(value)
             if cell is None:
                 raise DataError(name, number, f"value {quoted(value)} of feature {index} is not a finite number.")
             columns.append(column)
@@ -92,14 +90,6 @@ def read_rows(
     return matrix, labels, np.array(queries) if queries else None
 
 
-def finite_number(text: str) -> float | None:
-    """The value of a decimal number; None if the text is not a decimal number, or one too large for a float."""
-    if not _DECIMAL.fullmatch(text):  # float would accept nan, 1_000 and digits of other scripts.
-        return None
-    number = float(text)
-    return number if isfinite(number) else None
-
-
 def _take_label(name: str, number: int, fields: list[str], multilabel: bool) -> tuple[str, ...]:
     if ":" in fields[0]:
         if multilabel:  # An example without labels is allowed.
@@ -113,9 +103,10 @@ def _take_label(name: str, number: int, fields: list[str], multilabel: bool) -> 
 
 
 def _integer(name: str, number: int, what: str, text: str) -> int:
-    if not _INTEGER.fullmatch(text):
+    value = natural(text)
+    if value is None:
         raise DataError(name, number, f"{what} {quoted(text)} is not a natural number below 10^18.")
-    return int(text)
+    return value
 
 
 def _misplaced(index: int, base: int, before: int) -> str:
@@ -125,7 +116,7 @@ def _misplaced(index: int, base: int, before: int) -> str:
 
 
 def _labels(labels: list[tuple[str, ...]], multilabel: bool) -> Labels:
-    if not all(_DECIMAL.fullmatch(name) for label in labels for name in label):
+    numbers = [tuple([value for name in label if (value := decimal(name)) is not None]) for label in labels]
+    if list(map(len, numbers)) != list(map(len, labels)):
         return labels if multilabel else [name for (name,) in labels]
-    numbers = [tuple(map(float, label)) for label in labels]
     return numbers if multilabel else np.array(numbers, np.float64).reshape(-1)

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Literal, overload
 
-from margrave.data.taxonomy import Taxonomy
+from margrave.data.taxonomy import Taxonomy, nodes_of_path
 from margrave.datasets.opening import TextSource, read_lines, source_name
 from margrave.datasets.svmlight import read_rows
-from margrave.errors import DataError, quoted
+from margrave.errors import DataError, MargraveError, quoted
+from margrave.room import Room
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -180,15 +181,16 @@ def _pairs(name: str, lines: list[tuple[int, str]]) -> list[tuple[str, str | Non
 
 def _prefixes(name: str, lines: list[tuple[int, str]], between: str) -> list[tuple[str, str | None]]:
     pairs: dict[tuple[str, str | None], None] = {}
+    room = Room()
     for number, line in lines:
-        steps = line.strip().split(between)
-        if "" in steps:
+        path = line.strip()
+        if "" in path.split(between):
             raise DataError(
                 name, number, f"{quoted(line)} is not a path: something is missing before or after {quoted(between)}."
             )
-        parent = None
-        for depth in range(1, len(steps) + 1):
-            node = between.join(steps[:depth])
-            pairs[node, parent] = None
-            parent = node
+        room.add(len(path))
+        try:
+            pairs.update(dict.fromkeys(nodes_of_path(path, between, room)))
+        except MargraveError as error:
+            raise DataError(name, number, error.message) from None
     return list(pairs)

@@ -7,18 +7,24 @@ refuses examples that differ in form from the training data.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from margrave import _core
-from margrave.checks import whole
+from margrave.checks import has_length, whole
 from margrave.errors import MargraveError, counted, quoted
 from margrave.stored import Stored
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
 Row = Sequence[str]  # the columns of one token
 
-# Numbered values take some 50 bytes each. When there are more than these, numbering starts anew: nothing depends on the
-# numbers, and predicting a file of any length takes a bounded amount of memory.
-MOST_VALUES = 2_000_000
+# Numbered values take some 70 bytes each. When there are more than these, numbering starts anew: nothing depends on the
+# numbers, and a model that predicts for ever takes a bounded amount of memory (benchmarks/experiments/load.py). More of
+# them save no time: predicting the million words of the Brown corpus takes as long with four times as many.
+MOST_VALUES = 500_000
+_MOST_COLUMNS = 1000  # of built-in templates: each has templates of its own, and files of tokens have few columns
 
 
 class Features(Stored, kind="features"):
@@ -36,6 +42,16 @@ class Features(Stored, kind="features"):
         X : the raw examples of the training data.
         """
         return self
+
+    def learn_weighted(self, X: Any, weights: "NDArray[np.float64]") -> Self:
+        """The same from examples with weights, where 2 is two copies; to be defined by features that count examples.
+
+        Parameters
+        ----------
+        X : as in `learn`.
+        weights : one positive number per example.
+        """
+        return self.learn(X)
 
     def transform(self, X: Any) -> Any:
         """Turn raw examples into attributes.
@@ -117,6 +133,11 @@ class ColumnTemplates(Features):
     def _for_columns(self, columns: int) -> Self:
         learned = self._unlearned()
         if self.given is None:
+            if columns > _MOST_COLUMNS:
+                raise MargraveError(
+                    f"the built-in templates are for at most {_MOST_COLUMNS} columns, and there are {columns}: pass "
+                    "templates."
+                )
             learned._set(self._built_in(columns))
         if learned.n_columns > columns:
             raise MargraveError(
@@ -183,17 +204,22 @@ class ColumnTemplates(Features):
 
 def _check_sentences(X: Any) -> None:
     """Refuse anything that is not a list of sentences, each of which is a list of rows of columns."""
-    if isinstance(X, str | bytes) or not hasattr(X, "__len__"):
+    if not has_length(X):
         raise MargraveError(f"X must be a list of sentences, each a list of rows, not {type(X).__name__}.")
     for i, rows in enumerate(X):
-        if isinstance(rows, str | bytes) or not hasattr(rows, "__len__"):
+        if not has_length(rows):
             raise MargraveError(
                 f"example {i}: a sentence must be a list of rows, not {type(rows).__name__}: did you mean [X]?"
             )
-        if any(isinstance(row, str) for row in rows):
-            raise MargraveError(
-                f"example {i}: a token is a sequence of columns, not a string: write ['dog'] for 'dog'."
-            )
+        if {*map(type, rows)} <= {list, tuple}:
+            continue
+        for row in rows:
+            if isinstance(row, str):
+                raise MargraveError(
+                    f"example {i}: a token is a sequence of columns, not a string: write ['dog'] for 'dog'."
+                )
+            if not has_length(row):
+                raise MargraveError(f"example {i}: a token is a sequence of columns, not {type(row).__name__}.")
 
 
 def check_width(width: int, columns: int, where: str) -> None:

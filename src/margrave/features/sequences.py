@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from margrave.checks import Fields, flag, has_length, is_a
 from margrave.data.candidates import Candidates
 from margrave.errors import MargraveError, quoted
 from margrave.features.base import Features
@@ -19,6 +20,22 @@ class Views:
 
     values: dict[str, tuple[str, ...] | int]
     single: bool = True  # whether a position has one letter, and not a list of attributes
+
+    @classmethod
+    def restored(cls, state: Mapping[str, Any]) -> Self:
+        """The views of a file."""
+        fields = Fields(state)
+        values = dict(fields.of("values", Mapping[str, tuple[str, ...] | int]))
+        if not is_a(values.get(LETTERS), tuple[str, ...]):
+            raise MargraveError("its sequences have no letters.")
+        for name, each in values.items():
+            if not 0 < each < 2**31 if isinstance(each, int) else len(set(each)) < len(each):
+                raise MargraveError(f"the column {quoted(name)} of its sequences has a value twice, or a wrong number.")
+        return cls(values, fields.of("single", bool))
+
+    def same_as(self, other: "Views") -> bool:
+        """Whether codes of these columns mean the same there."""
+        return self is other or (self.single == other.single and self.values == other.values)
 
     def size(self, column: str) -> int:
         """The number of codes of a column."""
@@ -68,9 +85,9 @@ def _plain(sequence: Any, where: str) -> Any:
         sequence = sequence.seq
     if hasattr(sequence, "translate") and hasattr(sequence, "__bytes__"):  # Biopython's Seq
         return str(sequence)
-    if isinstance(sequence, np.ndarray):
+    if isinstance(sequence, np.ndarray) and sequence.ndim > 0:
         return sequence
-    if isinstance(sequence, bytes | Mapping) or not isinstance(sequence, Iterable):
+    if isinstance(sequence, bytes | Mapping) or not isinstance(sequence, Iterable) or hasattr(sequence, "shape"):
         raise MargraveError(f"{where} must be a text or a list of tokens, not {type(sequence).__name__}.")
     return list(sequence)
 
@@ -82,20 +99,49 @@ class Sequences(Features):
     ----------
     alphabet : the letters, in this order; None takes those of the training data, sorted.
     also : letters that are known besides those of the training data, if there is no alphabet.
+    upper : take lower-case letters, such as soft-masked ones, as upper case.
+    replace : letters that are taken as others, such as {"U": "C", "O": "K"}.
+    other : the letter as which all letters are taken that are not in the alphabet; None refuses them.
+
+    >>> features = Sequences("ACGT", upper=True, replace={"U": "T"}, other="A").learn([("ACGT", "AC")])
+    >>> features.transform([("acu", "N")])[0][0].columns["letters"].tolist()
+    [0, 1, 3]
     """
 
     name = "sequences"
 
-    def __init__(self, alphabet: Sequence[str] | None = None, also: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        alphabet: Sequence[str] | None = None,
+        also: Sequence[str] = (),
+        *,
+        upper: bool = False,
+        replace: Mapping[str, str] | None = None,
+        other: str | None = None,
+    ) -> None:
+        for name, letters in (("alphabet", () if alphabet is None else alphabet), ("also", also)):
+            if not isinstance(letters, Iterable) or not all(isinstance(letter, str) for letter in letters):
+                raise MargraveError(f"{name} must be a text or a list of letters, not {quoted(letters)}.")
         self.alphabet = None if alphabet is None else tuple(alphabet)
         self.also = tuple(also)
+        self.upper = flag("upper", upper)
+        self.replace = dict(replace or {})
+        self.other = other
+        if not all(isinstance(letter, str) for letter in (*self.replace, *self.replace.values(), other or "")):
+            raise MargraveError("replace must be a mapping from letters to letters, and other a letter.")
         if self.alphabet is not None and len(set(self.alphabet)) != len(self.alphabet):
             raise MargraveError("a letter of the alphabet is given twice.")
         self.views: Views | None = None
 
     def stored_settings(self) -> dict[str, Any]:
         """The alphabet as it was given."""
-        return {"alphabet": self.alphabet, "also": self.also}
+        return {
+            "alphabet": self.alphabet,
+            "also": self.also,
+            "upper": self.upper,
+            "replace": self.replace,
+            "other": self.other,
+        }
 
     @classmethod
     def from_settings(cls, settings: Any) -> Self:
@@ -111,7 +157,7 @@ class Sequences(Features):
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restores what `state` returned."""
         if state:
-            self.views = Views(dict(state["values"]), bool(state["single"]))
+            self.views = Views.restored(state)
 
     def learn(self, X: Any) -> Self:
         """The letters and values of all sequences of these examples, which are tuples or lists of sequences."""
@@ -136,15 +182,21 @@ class Sequences(Features):
                 values = seen.setdefault(name, set())
                 if not isinstance(values, set):
                     raise MargraveError(f"{where}: column {quoted(name)} must have rows of numbers, as in the others.")
+                if not of_lists and not all(isinstance(letter, str) for letter in column):
+                    raise MargraveError(f"{where}: column {quoted(name)} must have a text at every position.")
+                if name == LETTERS and not of_lists:
+                    column = [*map(self.letter, column)]
                 values.update(*map(_attributes, column) if of_lists else (column,))
         if not seen:
             raise MargraveError("there are no sequences.")
-        learned = type(self)(self.alphabet, self.also)
+        learned = type(self)(**self.stored_settings())
         if single:
             seen[LETTERS].update(self.also)
         values = {name: each if isinstance(each, int) else tuple(sorted(each)) for name, each in seen.items()}
         if self.alphabet is not None:
             values[LETTERS] = self.alphabet
+        if single and self.other is not None and self.other not in values[LETTERS]:
+            raise MargraveError(f"the letter {quoted(self.other)} for all others is not in the alphabet.")
         learned.views = Views(values, bool(single))
         if self.alphabet is not None:  # This raises an error for other letters.
             learned.transform(X)
@@ -178,6 +230,11 @@ class Sequences(Features):
         if name == LETTERS and not self.views.single:
             return [[number[a] for a in _attributes(token) if a in number] for token in column]
         if name == LETTERS:
+            if not all(isinstance(letter, str) for letter in column):
+                raise MargraveError(f"{where}: column {quoted(name)} must have a text at every position.")
+            column = [*map(self.letter, column)]
+            if self.other is not None:
+                column = [letter if letter in number else self.other for letter in column]
             for k, letter in enumerate(column):
                 if letter not in number:
                     raise MargraveError(
@@ -185,6 +242,47 @@ class Sequences(Features):
                     )
             return np.array([number[letter] for letter in column], dtype=np.int32)
         return [[number[value]] if value in number else [] for value in column]
+
+    def letter(self, letter: str) -> str:
+        """The letter as which a letter is taken, whether or not it is in the alphabet.
+
+        Parameters
+        ----------
+        letter : as it stands in a sequence.
+        """
+        if self.upper:
+            letter = letter.upper()
+        return self.replace.get(letter, letter)
+
+    def knows(self, letter: str) -> bool:
+        """Whether sequences may have a letter.
+
+        Parameters
+        ----------
+        letter : as it stands in a sequence.
+        """
+        return self.other is not None or self.letter(letter) in self._numbers(LETTERS)
+
+    def taking(
+        self, *, upper: bool = False, replace: Mapping[str, str] | None = None, other: str | None = None
+    ) -> Self:
+        """The same features, which take more letters as others.
+
+        Parameters
+        ----------
+        upper, replace, other : as in the constructor, in addition to what these features have.
+        """
+        settings = self.stored_settings()
+        settings["upper"] |= upper
+        settings["replace"] = {**self.replace, **(replace or {})}
+        settings["other"] = self.other if other is None else other
+        more = type(self)(**settings)
+        more.views = self.views
+        known = more._numbers(LETTERS)
+        for name in (*more.replace.values(), *filter(None, [more.other])):
+            if name not in known:
+                raise MargraveError(f"the letter {quoted(name)} is not in the alphabet ({_shown(list(known))}).")
+        return more
 
     def _numbers(self, name: str) -> dict[str, int]:
         assert self.views is not None
@@ -211,7 +309,7 @@ def each_sequence(X: Any) -> Iterable[tuple[str, Any]]:
     if isinstance(X, str | Mapping) or not hasattr(X, "__iter__"):
         raise MargraveError(f"X must be a list of pairs of sequences, not {type(X).__name__}.")
     for i, example in enumerate(X):
-        if isinstance(example, str | Mapping) or not hasattr(example, "__len__") or len(example) != 2:
+        if isinstance(example, str | Mapping) or not has_length(example) or len(example) != 2:
             raise MargraveError(f"example {i} must be a pair of sequences.")
         x, y = example
         yield f"example {i}, x", x

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from margrave.checks import has_length
 from margrave.errors import MargraveError
 from margrave.features.base import Features
 from margrave.files.stored import vector
@@ -45,6 +46,14 @@ class TfIdf(Features):
         learned._learned = X, csr_array(rows)
         return learned
 
+    def learn_weighted(self, X: Any, weights: NDArray[np.float64]) -> Self:
+        """The same, where a text of weight 2 counts as two documents."""
+        learned = self.learn(X)
+        assert learned._learned is not None
+        used, learned._learned = learned._learned[1] != 0, None
+        learned.idf = np.log((1 + weights.sum()) / (1 + used.T @ weights)) + 1
+        return learned
+
     def transform(self, X: Any) -> "csr_array":
         """Compute one row per text; words that do not occur in the training texts are ignored."""
         from scipy.sparse import csr_array
@@ -77,10 +86,12 @@ class TfIdf(Features):
         self.words, self.idf = list(state["words"]), vector(state["idf"], np.float64, "idf")
         if len(self.words) != len(self.idf) or not all(isinstance(word, str) for word in self.words):
             raise MargraveError("its words must be texts, with one number per word.")
+        if not np.isfinite(self.idf).all():
+            raise MargraveError("the numbers of its words must be finite.")
 
 
 def _check_texts(X: Any) -> None:
-    if isinstance(X, str | bytes) or not hasattr(X, "__len__"):
+    if not has_length(X):
         raise MargraveError(f"X must be a list of texts, not {type(X).__name__}.")
     for i, text in enumerate(X):
         if not isinstance(text, str):

@@ -53,7 +53,7 @@ class BracketScores(Counts):
         ----------
         confidence : the probability of the interval.
         trials : the number of samples.
-        seed : the seed of the random numbers.
+        random_state : the seed of the random numbers.
         """
         return bootstrap_interval(
             self.per_tree, f1_of_counts, confidence=confidence, trials=trials, random_state=random_state

@@ -4,6 +4,8 @@ from collections.abc import Collection, Hashable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from margrave.checks import has_length
+from margrave.data.classes import same
 from margrave.errors import MargraveError, quoted
 
 S = TypeVar("S", bound=Collection[object])
@@ -41,7 +43,7 @@ def side_by_side(gold: Collection[S], other: Collection[T], gold_name: str, othe
     pairs = list(zip(gold, other, strict=True))
     for i, (a, b) in enumerate(pairs):
         for name, example in ((gold_name, a), (other_name, b)):
-            if isinstance(example, str) or not hasattr(example, "__len__"):
+            if not has_length(example):
                 raise MargraveError(f"{name}[{i}] must be a sequence, and it is {quoted(example)}.")
         if len(a) != len(b):
             raise MargraveError(f"{gold_name}[{i}] has length {len(a)}, but {other_name}[{i}] has length {len(b)}.")
@@ -53,7 +55,7 @@ def matches(
 ) -> list[bool]:
     """For every item of every example, whether both sides agree."""
     pairs = side_by_side(gold, other, gold_name, other_name)
-    return [bool(a == b) for true, guess in pairs for a, b in zip(true, guess, strict=True)]
+    return [same(a, b) for true, guess in pairs for a, b in zip(true, guess, strict=True)]
 
 
 def fraction(of_what: str, right: list[bool]) -> float:

@@ -5,6 +5,7 @@ from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from margrave.checks import has_length
 from margrave.errors import MargraveError, quoted
 from margrave.metrics.counting import Counts, listed
 
@@ -100,7 +101,7 @@ def _label_scores(
 
 def _sets(examples: Sequence[Collection[Hashable]], name: str) -> list[set[Hashable]]:
     for i, labels in enumerate(examples):
-        if isinstance(labels, str) or not hasattr(labels, "__len__"):
+        if not has_length(labels):
             raise MargraveError(f"{name}[{i}] must be a set of labels, and it is {quoted(labels)}.")
     return [set(listed(labels)) for labels in examples]
 

@@ -41,7 +41,7 @@ def approximate_randomization(
     score : for arrays, a function from sums (..., k) to scores (...), such as `bleu_of_statistics`; for sequences, a
         function from a list of outputs to a score.
     trials : the number of random trials.
-    seed : the seed of the random numbers.
+    random_state : the seed of the random numbers.
 
     >>> wins, losses = np.ones((6, 1)), np.zeros((6, 1))
     >>> approximate_randomization(wins, losses, lambda sums: sums[..., 0]) == 2 / 2**6
@@ -101,7 +101,7 @@ def bootstrap_interval(
     minus : the statistics of another system on the same segments, whose score is subtracted; None for the score alone.
     confidence : the probability that the interval is meant to have.
     trials : the number of random trials.
-    seed : the seed of the random numbers.
+    random_state : the seed of the random numbers.
 
     >>> right = np.array([[1, 1], [1, 0]] * 50)  # words and right words of 100 segments
     >>> bootstrap_interval(right, lambda sums: sums[..., 1] / sums[..., 0])

@@ -18,6 +18,11 @@ def short(text: str) -> str:
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
+def drawable(text: str) -> str:
+    """The text with what stands for half of a character (a lone surrogate) replaced, which no font can draw."""
+    return text.encode("utf-8", "replace").decode()
+
+
 def confidence_colors() -> Callable[[float], Any]:
     """Colors of probabilities, from orange (0) to dark blue (1), all of them dark enough for thin lines."""
     from matplotlib.colors import LinearSegmentedColormap
@@ -47,7 +52,16 @@ class Canvas:
         box = {"facecolor": "white", "edgecolor": "none", "pad": 0.8} if boxed else None
         style = {"horizontalalignment": "center", "verticalalignment": "center_baseline", **style}
         self.axes.text(
-            x, y, text, fontsize=size, color=color, family=self.fonts, parse_math=False, bbox=box, zorder=3, **style
+            x,
+            y,
+            drawable(text),
+            fontsize=size,
+            color=color,
+            family=self.fonts,
+            parse_math=False,
+            bbox=box,
+            zorder=3,
+            **style,
         )
 
     def width(self, text: str, size: float) -> float:
@@ -56,7 +70,9 @@ class Canvas:
 
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Glyph .* missing from")
-            measured = Text(0, 0, text, fontsize=size, family=self.fonts, parse_math=False, figure=self.figure)
+            measured = Text(
+                0, 0, drawable(text), fontsize=size, family=self.fonts, parse_math=False, figure=self.figure
+            )
             return float(measured.get_window_extent().width)
 
     def note(self, x: float, y: float, text: str, color: str = RIGHT) -> float:

@@ -1,8 +1,10 @@
 """Figures of matplotlib: whether there is matplotlib, fonts for all scripts, and files in SVG or PNG."""
 
 import os
+import re
 import warnings
 from collections.abc import Iterable
+from io import BytesIO
 from os import PathLike
 from typing import TYPE_CHECKING
 
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _FORMATS = (".svg", ".png")
+_NOT_IN_XML = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]|\xef\xbf[\xbe\xbf]")  # and U+FFFE and U+FFFF
 _DPI = 150
 _MOST_PIXELS = 30_000  # of a side of a PNG file; many programs show no larger ones
 _FONT = "DejaVu Sans"  # which comes with matplotlib
@@ -48,10 +51,15 @@ def save_figure(path: str | PathLike[str], figure: "Figure") -> None:
 
     dpi = min(_DPI, _MOST_PIXELS / max(figure.get_size_inches()))
     metadata = {"Date": None} if format == "svg" else {"Software": None}
-    with replacing(path) as file, rc_context({"svg.hashsalt": "margrave"}), warnings.catch_warnings():
+    drawn = BytesIO()
+    with rc_context({"svg.hashsalt": "margrave"}), warnings.catch_warnings():
         # A character that no font has is drawn as a box; it is no reason to fail.
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
-        figure.savefig(file, format=format, dpi=dpi, metadata=metadata)
+        figure.savefig(drawn, format=format, dpi=dpi, metadata=metadata)
+    content = drawn.getvalue()
+    with replacing(path) as file:
+        # In the comments of an SVG file, matplotlib names the text that it draws.
+        file.write(_NOT_IN_XML.sub("\ufffd".encode(), content) if format == "svg" else content)
 
 
 def fonts_for(texts: Iterable[str]) -> list[str]:

@@ -234,7 +234,7 @@ def _check_records(of: str, where: str, solution: Solution, loss: LossFamily, sm
     with contract(of, "passes and seconds increase from record to record", where):
         for before, after in pairwise(solution.history):
             require(after.passes > before.passes, f"passes go from {before.passes:g} to {after.passes:g}")
-            require(after.seconds >= before.seconds, "seconds decrease")
+            require((after.seconds or 0.0) >= (before.seconds or 0.0), "seconds decrease")
     if loss.convex:
         with contract(of, "the certificate is that of the weights", where):
             value = primal(solution.w, small.examples, loss, C)[0]

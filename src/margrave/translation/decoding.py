@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from margrave.checks import real
+from margrave.checks import has_length, real
 from margrave.errors import MargraveError, unknown
 
 Weights = NDArray[np.float64]
@@ -218,6 +218,8 @@ def checked_sentences(X: Sequence[str]) -> Sequence[str]:
     """
     if isinstance(X, str):
         raise MargraveError("X must be a list of sentences, and it is a text.")
+    if not has_length(X):
+        raise MargraveError(f"X must be a list of sentences, not {type(X).__name__}.")
     for i, sentence in enumerate(X):
         if not isinstance(sentence, str):
             raise MargraveError(f"sentence {i} must be a text, not {type(sentence).__name__}.")

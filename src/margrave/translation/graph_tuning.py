@@ -70,7 +70,7 @@ class GraphMargins(ObjectiveLearner):
         problem = _problem(graphs, strings, scales)
         loss = loss_named(self.loss)
         check_loss(learner_named(self.learner), loss)
-        learner = learner_named(self.learner).resolve(loss, problem)
+        learner = learner_named(self.learner).resolve(loss, problem, self.settings()["C"])
         found = learner.solve(Objective(problem, loss, n_jobs=1, **self.settings()))
         interrupted = found.ended is Ended.INTERRUPTED
         self.outcome = Outcome(

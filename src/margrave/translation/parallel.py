@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from margrave.data.parallel import Links, ParallelText
 from margrave.datasets.opening import TextSource, read_lines, source_name
-from margrave.errors import DataError, MargraveError, counted
+from margrave.errors import DataError, MargraveError, counted, quoted
 
 Words = str | Sequence[str]
 
@@ -44,7 +44,9 @@ def words_of(sentence: Words) -> list[str]:
         return split_words(sentence)
     words = list(sentence) if isinstance(sentence, Iterable) else [sentence]
     if not all(isinstance(word, str) for word in words):
-        raise MargraveError(f"a sentence must be a text or a list of words, all of them texts, and it is {sentence!r}.")
+        raise MargraveError(
+            f"a sentence must be a text or a list of words, all of them texts, and it is {quoted(sentence)}."
+        )
     return words
 
 
@@ -139,7 +141,7 @@ def parse_links(text: str) -> Links:
     for each in split_words(text):
         match = _LINK.fullmatch(each)
         if match is None:
-            raise MargraveError(f"{each!r} is not a link i-j between a source word i and a target word j.")
+            raise MargraveError(f"{quoted(each)} is not a link i-j between a source word i and a target word j.")
         links.append((int(match[1]), int(match[2])))
     return links
 

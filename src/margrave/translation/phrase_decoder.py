@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from margrave import _core
 from margrave.checks import flag, whole
 from margrave.data.lattices import Edge, Lattice
-from margrave.errors import MargraveError
+from margrave.errors import MargraveError, quoted
 from margrave.translation.decoding import Candidates, Decoder, Edges, Found, Weights
 from margrave.translation.language_model import NGramModel
 from margrave.translation.parallel import split_words
@@ -84,7 +84,7 @@ class FeatureNames:
                 words.append(np.array([target[word] for word in split_words(second)], np.int32))
                 numbers.append(made.core.add(number, *words))
         except (KeyError, ValueError):
-            raise MargraveError(f"{name!r} is not a feature of phrase-based translation.") from None
+            raise MargraveError(f"{quoted(name)} is not a feature of phrase-based translation.") from None
         return made, np.array(numbers, dtype=np.intp)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
-from margrave.checks import whole
+from margrave.checks import has_length, whole
 from margrave.data.parallel import Links
 from margrave.errors import MargraveError
 from margrave.files.stored import vector
@@ -111,6 +111,9 @@ class AlignedText:
     """
 
     def __init__(self, source: Sequence[str], target: Sequence[str], alignments: Sequence[Links | str]) -> None:
+        for what, values in (("source sentences", source), ("target sentences", target), ("alignments", alignments)):
+            if not has_length(values):
+                raise MargraveError(f"the {what} must be a list, not {type(values).__name__}.")
         if not len(source) == len(target) == len(alignments):
             raise MargraveError(
                 f"there are {len(source)} source sentences, {len(target)} target sentences and {len(alignments)} "

@@ -14,7 +14,9 @@ from margrave.checks import real, whole
 from margrave.data.forests import Forest, ForestEdge
 from margrave.datasets.opening import read_line_pieces, source_name
 from margrave.errors import DataError, MargraveError, unknown
-from margrave.files.stored import vector
+from margrave.files import model as model_file
+from margrave.files.stored import Arrays, pack, unpack, vector
+from margrave.room import take_room
 from margrave.stored import Stored
 from margrave.translation.decoding import replaced
 from margrave.translation.language_model import NGramModel, StoredModel
@@ -24,6 +26,8 @@ BEAM = 200  # combinations per node of the forest: see benchmarks/experiments/hi
 _NO_LIMIT = 2**31 - 1
 _PASS_THROUGH = ("unknown", "all")
 _PACKING = 1  # how hard zlib tries to make rules small
+_PIECE = 1 << 20  # how many bytes of rules are unpacked at once
+_MEMORY_OF_RULES = 8  # the bytes in memory for each byte of their text, about; more for the shortest rules
 _NAMES = ("goal", "label", "pass_through", "model_feature", "word_feature", "unknown_feature")
 _WORD_VALUE = -log10(np.e)  # of each word in the feature that counts words, as Joshua and cdec have it
 
@@ -146,10 +150,17 @@ class SynchronousGrammar:
     def _feed(self, section: Section) -> None:
         """Add rules that were read before."""
         self._begin(*section[:3])
+        unpacker, rest, pieces = zlib.decompressobj(), section.lines, list[bytes]()
         try:
-            self.core.feed(zlib.decompress(section.lines))
+            while piece := unpacker.decompress(rest, _PIECE):
+                take_room(_MEMORY_OF_RULES * len(piece), "its decoder's compressed rules")
+                pieces.append(piece)
+                rest = unpacker.unconsumed_tail
         except zlib.error:
-            raise MargraveError("the rules of its decoder are damaged.") from None
+            pass
+        if not unpacker.eof or unpacker.unused_data:
+            raise MargraveError("the rules of its decoder are damaged.")
+        self.core.feed(b"".join(pieces))
         self.sections += (section,)
 
     def _begin(self, prefix: str, sign: float, span_limit: int | None) -> int:
@@ -219,6 +230,12 @@ class SynchronousDecoder(Stored, kind="decoder"):
     def __deepcopy__(self, memo: Any) -> Self:
         """The decoder itself, which never changes; scikit-learn copies parameters."""
         return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A pickle contains what a model file does."""
+        arrays: Arrays = {}
+        packed = pack(self, arrays, self.kind)
+        return _unpickled, (model_file.to_bytes({"decoder": packed}, arrays),)
 
     def decode(
         self,
@@ -333,3 +350,11 @@ class SynchronousDecoder(Stored, kind="decoder"):
             Translation(score, text, {self.features[number]: value for number, value in features})
             for score, text, features in found
         ]
+
+
+def _unpickled(content: bytes) -> SynchronousDecoder:
+    """The decoder of a pickle."""
+    header: Any
+    header, arrays = model_file.from_bytes(content)
+    decoder: SynchronousDecoder = unpack(header["decoder"], arrays)
+    return decoder

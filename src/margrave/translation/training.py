@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from margrave.checks import has_length
 from margrave.errors import MargraveError
 from margrave.metrics.translation import References
 from margrave.translation.decoding import Decoder, checked_sentences
@@ -28,6 +29,8 @@ def given_examples(pairs: Any, decoder: Decoder) -> TuningExamples:
     """
     if not isinstance(pairs, tuple | list) or len(pairs) != 2:
         raise MargraveError("tune must be a pair: source sentences and their references.")
+    if not has_length(pairs[1]):
+        raise MargraveError(f"the references to tune on must be a list, not {type(pairs[1]).__name__}.")
     source, references = list(checked_sentences(pairs[0])), list(pairs[1])
     if len(source) != len(references):
         raise MargraveError(f"there are {len(source)} sentences to tune on, but references of {len(references)}.")

@@ -2,17 +2,21 @@
 
 # Phrases, their features and the linear programs of tuning="learner" are those of 004, section 5.2.
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
+from math import isfinite
 from os import PathLike
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from margrave.checks import whole
+from margrave.checks import has_length, real, whole
 from margrave.data.lattices import Lattice
+from margrave.data.nbest import NBestList
 from margrave.errors import MargraveError, counted
 from margrave.estimators.estimator import Estimator
 from margrave.estimators.lattice_decoder import LatticeDecoder
@@ -26,13 +30,14 @@ from margrave.metrics.translation import References, bleu
 from margrave.options import check_options
 from margrave.structures import CandidateLists
 from margrave.structures.base import NoOutputs
-from margrave.translation.decoding import Decoder, Weights, checked_sentences, each_of, replaced
+from margrave.translation.decoding import Candidates, Decoder, Weights, checked_sentences, each_of, replaced
 from margrave.translation.grammar_decoder import GrammarDecoder
 from margrave.translation.graph_tuning import GraphMargins
 from margrave.translation.language_model import NGramModel, StoredModel
 from margrave.translation.phrase_decoder import FeatureNames, PhraseDecoder
 from margrave.translation.phrases import PhraseTable
 from margrave.translation.settings import TranslatorSettings, check_together
+from margrave.translation.source_lattices import PATHS, SOURCE, source_strings
 from margrave.translation.synchronous import SynchronousDecoder
 from margrave.translation.training import PhraseTraining, TuningExamples, given_examples, phrase_decoder
 from margrave.translation.tuning import HopeFearMIRA, ListLearner, Mert, Outcome, PseudoReferences, Round, tune_decoders
@@ -143,13 +148,14 @@ class Translator(TranslatorSettings, Estimator, StructuredModel):
             elif learner is not None:
                 examples = training.held_out(names)
         weights, rounds = replaced(decoder.start(), decoder.feature_names(), settings.start), list[Round]()
+        begun = time.perf_counter()
         if learner is not None and examples is not None:
             limits: dict[str, Any] = {"rounds": settings.rounds, "k": settings.k, "good": settings.good}
             weights, rounds = tune_decoders(*examples, learner, start=weights, threads=self._threads(), **limits)
         self.phrases_, self.language_model_, self.rounds_, self.n_unknown_ = phrases, stored, rounds, 0
         outcome = next((each.outcome for each in rounds if each.chosen), None)
         self.learner_ = None if outcome is None else outcome.learner
-        self._set_origin(_origin(rounds, outcome))
+        self._set_origin(_origin(rounds, outcome, time.perf_counter() - begun))
         feature_map = SparseMap(unit="rule" if phrases is None else "edge")
         feature_map.encode(Examples([[decoder.feature_names()]]), grow=True)
         new = np.zeros(decoder.n_features - len(weights))  # features that were found after these weights
@@ -158,16 +164,19 @@ class Translator(TranslatorSettings, Estimator, StructuredModel):
 
     # ---- using a model -----------------------------------------------------------------------------------------------
 
-    def predict(self, X: Sequence[str]) -> list[str]:
+    def predict(self, X: Sequence[str | Lattice], *, paths: int = PATHS, lattice_weight: float = 1.0) -> list[str]:
         """Translate sentences; words that no phrase has are copied.
 
         Parameters
         ----------
-        X : source sentences; their words are separated by blanks.
+        X : source sentences, whose words are separated by blanks; or lattices of such, as `read_lattices` reads them.
+        paths : how many strings of a lattice are translated; the best translation of any of them wins.
+        lattice_weight : the factor on the weights of a lattice, which are added to the scores of translations.
         """
         search = self._search()
+        strings = self._best_strings(X, paths, lattice_weight)
         before = search.decoder.n_unknown
-        found = search.decoder.translate(X, search.weights, threads=self._threads())
+        found = search.decoder.translate(strings, search.weights, threads=self._threads())
         self.n_unknown_ = search.decoder.n_unknown - before
         return found
 
@@ -182,6 +191,58 @@ class Translator(TranslatorSettings, Estimator, StructuredModel):
         search, k = self._search(), whole("k", k, 1, 2**31 - 1)
         found = search.decoder.kbest(X, search.weights, k, threads=self._threads())
         return [list(zip(scores.tolist(), ranked.texts, strict=True)) for scores, ranked in found]
+
+    def predict_nbest(
+        self, X: Sequence[str | Lattice], k: int = 10, *, paths: int = PATHS, lattice_weight: float = 1.0
+    ) -> list[NBestList]:
+        """The k best distinct translations of each sentence with their scores and features, so they can be reranked.
+
+        The score of a translation is the sum of its features times their weights; the weights of a lattice are the
+        feature `SourceLattice`, and `lattice_weight` is its weight.
+
+        Parameters
+        ----------
+        X, paths, lattice_weight : as in `predict`.
+        k : the number of translations.
+        """
+        search, k = self._search(), whole("k", k, 1, 2**31 - 1)
+        strings = _source_strings(X, paths, lattice_weight)
+        flat = [text for of in strings for _, text in of]
+        found = iter(search.decoder.kbest(flat, search.weights, k, threads=self._threads()))
+        names = search.decoder.feature_names()
+        lists = []
+        for i, (x, of) in enumerate(zip(X, strings, strict=True)):
+            best: dict[str, tuple[float, dict[str, float]]] = {}
+            for weight, _ in of:
+                scores, candidates = next(found)
+                for score, text, features in zip(
+                    scores.tolist(), candidates.texts, _named_features(candidates, names), strict=True
+                ):
+                    if isinstance(x, Lattice):
+                        features[SOURCE] = weight
+                        score += lattice_weight * weight
+                    if text not in best or score > best[text][0]:
+                        best[text] = score, features
+            ranked = sorted(best.items(), key=lambda item: -item[1][0])[:k]
+            lists.append(
+                NBestList(i, [text for text, _ in ranked], [own for _, (_, own) in ranked], [s for _, (s, _) in ranked])
+            )
+        return lists
+
+    def _best_strings(self, X: Sequence[str | Lattice], paths: int, lattice_weight: float) -> list[str]:
+        """The sentences; of a lattice the string whose best translation has the highest score."""
+        search = self._search()
+        strings = _source_strings(X, paths, lattice_weight)
+        several = [text for of in strings if len(of) > 1 for _, text in of]
+        found = iter(search.decoder.kbest(several, search.weights, 1, threads=self._threads()))
+        chosen = []
+        for of in strings:
+            if len(of) == 1:
+                chosen.append(of[0][1])
+                continue
+            totals = [lattice_weight * weight + float(next(found)[0][0]) for weight, _ in of]
+            chosen.append(of[totals.index(max(totals))][1])
+        return chosen
 
     def score(self, X: Sequence[str], y: References) -> float:
         """Compute the BLEU of the translations.
@@ -278,6 +339,10 @@ class Translator(TranslatorSettings, Estimator, StructuredModel):
             raise MargraveError("its weights do not belong to the features of its grammar.")
         return _grammar_decoder(self), np.array([number[name] for name in names], dtype=np.intp)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but the decoder of the last prediction, which is made again when it is needed."""
+        return {name: value for name, value in super().__getstate__().items() if name != "_last"}
+
     # ---- what a model defines ----------------------------------------------------------------------------------------
 
     def _structure(self, examples: Examples) -> CandidateLists:
@@ -298,6 +363,27 @@ class Translator(TranslatorSettings, Estimator, StructuredModel):
         return model
 
 
+def _source_strings(X: Sequence[str | Lattice], paths: int, weight: float) -> list[list[tuple[float, str]]]:
+    """The strings of each sentence, which is one for a text, with the sums of their weights."""
+    paths, weight = whole("paths", paths, 1, 2**31 - 1), real("lattice_weight", weight, "be finite", isfinite)
+    if not has_length(X):
+        raise MargraveError(f"X must be a list of sentences, not {type(X).__name__}.")
+    checked_sentences(["" if isinstance(x, Lattice) else x for x in X])
+    return [source_strings(x, weight, paths) if isinstance(x, Lattice) else [(0.0, x)] for x in X]
+
+
+def _named_features(candidates: Candidates, names: Sequence[str]) -> list[dict[str, float]]:
+    """The features of each candidate by name; those that occur several times are added up."""
+    index, value = candidates.index.tolist(), candidates.value.tolist()
+    found = []
+    for first, last in pairwise(candidates.begin.tolist()):
+        features: dict[str, float] = {}
+        for k in range(first, last):
+            features[names[index[k]]] = features.get(names[index[k]], 0.0) + value[k]
+        found.append(features)
+    return found
+
+
 def _list_learner(settings: TranslatorSettings) -> ListLearner | None:
     """What learns weights from candidates; None if they are not tuned."""
     seed = settings.random_state
@@ -315,7 +401,7 @@ def _list_learner(settings: TranslatorSettings) -> ListLearner | None:
     return PseudoReferences(*objective, wrong=settings.wrong or None, **numbers)
 
 
-def _origin(rounds: Sequence[Round], outcome: Outcome | None) -> Origin:
+def _origin(rounds: Sequence[Round], outcome: Outcome | None, seconds: float) -> Origin:
     """How the weights came about, by the outcome of the round that they are from."""
     reason = counted(max(len(rounds) - 1, 0), "round")
     interrupted = bool(rounds) and rounds[-1].interrupted
@@ -323,12 +409,12 @@ def _origin(rounds: Sequence[Round], outcome: Outcome | None) -> Origin:
         reason = f"interrupted after {reason}"
     ended = Ended.INTERRUPTED if interrupted else Ended.DONE
     if outcome is None:  # These weights minimize no objective.
-        nothing = Record(0.0, 0.0, None, exact=False)
-        return Origin(reason, ended, not interrupted, nothing, [nothing])
+        tuned = Record(float(len(rounds)), seconds, None, exact=False)  # Every round translates all sentences.
+        return Origin(reason, ended, not interrupted, tuned, [tuned], iterations=len(rounds))
     # It is a certificate for the lists of its round, and not for all translations: the search prunes.
     history = [replace(record, exact=False) for record in outcome.history]
     converged = outcome.converged and not interrupted
-    return Origin(reason, ended, converged, replace(outcome.certificate, exact=False), history)
+    return Origin(reason, ended, converged, replace(outcome.certificate, exact=False), history, outcome.learner.name)
 
 
 def _grammar_decoder(settings: TranslatorSettings) -> GrammarDecoder:

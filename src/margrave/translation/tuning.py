@@ -45,13 +45,13 @@ class MergedLists:
         self.graphs: list[list[Edges]] = [[] for _ in range(self.size)]  # if the learner needs them
 
     def add(self, i: int, found: Candidates, best: int | None = None) -> int:
-        """Add the candidates of sentence i, or only the best by BLEU+1; the number of those that are new.
+        """Add the candidates of sentence i, or only those of the best texts by BLEU+1; the number of new ones.
 
         Parameters
         ----------
         i : the sentence.
         found : the candidates.
-        best : if given, add only so many distinct texts.
+        best : if given, add only this many texts, each with its first candidate.
         """
         known = self._rows_of_text[i]
         missing = list(dict.fromkeys(text for text in found.texts if text not in known))
@@ -59,7 +59,11 @@ class MergedLists:
         chosen: Sequence[int] = range(len(found.texts))
         if best is not None:
             scores = bleu_of_statistics(np.array([known[text] for text in found.texts]), smooth="add-one")
-            chosen = np.argsort(-scores.round(12), kind="stable")[:best].tolist()
+            order = np.argsort(-scores.round(12), kind="stable").tolist()
+            first: dict[str, int] = {}  # the first candidate of each text, the best text first
+            for k in order:
+                first.setdefault(found.texts[k], k)
+            chosen = list(first.values())[:best]
         before = len(self.bleu[i])
         for k in chosen:
             index = found.index[found.begin[k] : found.begin[k + 1]]
