@@ -4,7 +4,7 @@ from typing import Any
 
 from margrave.data.classes import label_numbers
 from margrave.estimators.base import StructuredEstimator
-from margrave.estimators.models.arc_labeler import LabelerModel, has_tags, hash_bits, with_heads
+from margrave.estimators.models.arc_labeler import LabelerModel, hash_bits, with_heads
 from margrave.examples import Examples
 from margrave.features import ArcTemplates, Features
 from margrave.maps import TreeMap
@@ -16,7 +16,8 @@ class ArcLabeler(LabelerModel, StructuredEstimator):
     """Predicts the label of every word of a tree whose heads are known; minimizes 1/2 |w|^2 + C sum_i L_i(w).
 
     X is as in `DependencyParser`, and y has the labels of the words of each sentence. An arc may have the labels that
-    were seen with the tags of its ends.
+    were seen with the tags of its ends, or any label if these tags were not seen. If all arcs from the root have one
+    label in the training data, they have only that, and other arcs do not have it unless some have it there.
 
     >>> X = [[("dogs", "NOUN"), ("bark", "VERB")], [("cats", "NOUN"), ("sleep", "VERB"), ("well", "ADV")]]
     >>> y = [["nsubj", "root"], ["nsubj", "root", "advmod"]]
@@ -38,8 +39,6 @@ class ArcLabeler(LabelerModel, StructuredEstimator):
         return examples, {"n_words_": sum(map(len, examples.Y))}
 
     def _learned(self, examples: Examples, outputs: Any) -> dict[str, Any]:
-        if not has_tags(examples.X):
-            return {"pairs_": None}
         heads, names = split_labels(examples.Y)
         pairs, X = TagPairs(), examples.encoded
         pairs.learn(X, flat_heads(X.words, heads), label_numbers([each for of in names for each in of], outputs.names))

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
-from math import inf
+from math import inf, sqrt
 from os import PathLike
 from typing import Any, Self
 
@@ -18,19 +18,25 @@ from numpy.typing import NDArray
 
 from margrave.binding import BoundProblem
 from margrave.checks import real
-from margrave.errors import MargraveError, setting
+from margrave.errors import MargraveError, quoted, setting
 from margrave.estimators.estimator import Estimator
 from margrave.estimators.extras import declare
 from margrave.estimators.model import Origin, StructuredModel, Weights
+from margrave.estimators.weighting import weighted
 from margrave.examples import Examples
 from margrave.features.base import Features
 from margrave.learners import Checkpoint, Ended, Learner, Objective, Solution, learner_named
 from margrave.learners.checkpoint import as_checkpoint
 from margrave.learners.checks import check_loss
+from margrave.learners.observers import as_observers
+from margrave.learners.record import Record
 from margrave.losses import Cost, LossFamily, loss_named
 from margrave.maps.base import FeatureMap
+from margrave.memory import within_memory
 
 _SPREAD = 0.1  # the deviation of random weights to start from
+_FAR = 0.1  # of the norm of the gradient at w = 0: learners that end with more are far from a stationary point
+_AGREE = 10  # times tol of the lowest objective: starts that end this close to it agree
 
 
 @dataclass(frozen=True)
@@ -64,6 +70,7 @@ class StructuredEstimator(Estimator, StructuredModel, saved_as=""):
     C: float
     learner: str | Learner
     max_iter: int | None
+    max_seconds: float | None
     tol: float
     random_state: int
     verbose: Any
@@ -125,13 +132,14 @@ class StructuredEstimator(Estimator, StructuredModel, saved_as=""):
         ----------
         X : the examples.
         y : their outputs.
-        sample_weight : one factor per example on its C.
+        sample_weight : one factor per example on its C: 2 is two copies of an example, and 0 leaves it out.
         dev : development data, by which sgd chooses its rate: (X, y), and whatever else `score` takes.
         checkpoint : a file for the state of the learner; after an interruption, the same call continues from it.
         observers : objects that are called after every pass (`margrave.learners.Observer`).
         """
-        examples = self._training_examples("fit", X, y, sample_weight, extras)
-        return self._fit(examples, self._dev_examples(dev), as_checkpoint(checkpoint), observers)
+        with within_memory("the fit"):
+            examples = self._training_examples("fit", X, y, sample_weight, extras)
+            return self._fit(examples, self._dev_examples(dev), as_checkpoint(checkpoint), observers)
 
     def fit_path(self, X: Any, y: Any, Cs: Sequence[float], *, sample_weight: Any = None, **extras: Any) -> list[Self]:
         """Fit one model per C, in the given order, each starting from the solution of the previous one.
@@ -143,12 +151,13 @@ class StructuredEstimator(Estimator, StructuredModel, saved_as=""):
         X, y, sample_weight : as in `fit`.
         Cs : the values of C.
         """
-        return self._fit_path(self._training_examples("fit_path", X, y, sample_weight, extras), Cs)
+        with within_memory("the fit"):
+            return self._fit_path(self._training_examples("fit_path", X, y, sample_weight, extras), Cs)
 
     def _training_examples(self, method: str, X: Any, y: Any, sample_weight: Any, extras: Any) -> Examples:
         examples = self._examples(method, X, extras, y)
         examples.training = True
-        return examples if sample_weight is None else examples.having(sample_weight=sample_weight)
+        return weighted(examples, sample_weight)
 
     def _dev_examples(self, dev: Any) -> Examples | None:
         """Development data as they were passed."""
@@ -164,6 +173,7 @@ class StructuredEstimator(Estimator, StructuredModel, saved_as=""):
         self, examples: Examples, dev: Examples | None, checkpoint: Checkpoint | None, observers: Sequence[Any]
     ) -> Self:
         loss = self._settings(examples)
+        observing = as_observers(observers)
         starts = self._n_starts(loss)
         if starts > 1 and checkpoint is not None:
             raise MargraveError("a checkpoint follows one run: use ", setting(starts=1), ".")
@@ -171,19 +181,20 @@ class StructuredEstimator(Estimator, StructuredModel, saved_as=""):
         score = None if dev is None else self._dev_score(dev, training)
 
         def objective() -> Objective:
-            return self._objective(training, loss, dev_score=score, checkpoint=checkpoint, observers=tuple(observers))
+            return self._objective(training, loss, dev_score=score, checkpoint=checkpoint, observers=observing)
 
+        one = objective()
         if not loss.convex and starts > 1:
             found = self._best_of_starts(starts, objective)
         else:
-            one = objective()
             learner = self._chosen_learner(one)
             found = learner, learner.solve(one)
-        self._set_fitted(training, self._set_solution(*found))
+            _warn_if_far(one, *found)
+        self._set_solution(training, *found, one)
         return self
 
     def _chosen_learner(self, objective: Objective) -> Learner:
-        return learner_named(self.learner).resolve(objective.loss, objective.problem)
+        return learner_named(self.learner).resolve(objective.loss, objective.problem, objective.C, objective.tol)
 
     def _n_starts(self, loss: LossFamily) -> int:
         """The number of weights to start from."""
@@ -204,16 +215,20 @@ class StructuredEstimator(Estimator, StructuredModel, saved_as=""):
             self.starts_.append({"objective": value, "gradient": float(np.linalg.norm(slope))})
             if best is None or value < best[0]:
                 best = value, learner, solution
-            if solution.ended is Ended.INTERRUPTED:
+            if solution.ended in (Ended.INTERRUPTED, Ended.MAX_SECONDS):
                 break
         assert best is not None
-        return best[1], best[2]
+        lowest, learner, solution = best
+        near = lowest + _AGREE * self.tol * abs(lowest)
+        agree = sum(each["objective"] <= near for each in self.starts_)
+        return learner, replace(solution, reason=f"{solution.reason} ({agree} of {len(self.starts_)} starts agree)")
 
     def _fit_path(self, examples: Examples, Cs: Any) -> list[Any]:
         models = [self._at(C) for C in check_path(Cs)]
         loss = models[0]._settings(examples)
         training = self._training(examples, loss)
-        learner = learner_named(self.learner).resolve(loss, training.bound.problem)
+        largest = max(models, key=lambda model: model.C)
+        learner = largest._chosen_learner(largest._objective(training, loss))
         if len(models) > 1 and type(learner).continue_with is Learner.continue_with:
             learner.continue_with(
                 None, models[1]._objective(training, loss)
@@ -231,7 +246,7 @@ class StructuredEstimator(Estimator, StructuredModel, saved_as=""):
                     raise  # there is no model yet
                 break
             state = solution.state
-            model._set_fitted(training, model._set_solution(learner, solution))
+            model._set_solution(training, learner, solution, objective)
             path.append(model)
             if solution.ended is Ended.INTERRUPTED:
                 break
@@ -268,12 +283,15 @@ class StructuredEstimator(Estimator, StructuredModel, saved_as=""):
         model = copy(self)
         model.__dict__.update(learned)
         structure = model._structure(examples)
-        outputs: Any = structure.learn(examples.Y)
+        weights = examples.extra("sample_weight")
+        outputs: Any = structure.learn(examples.Y) if weights is None else structure.learn_weighted(examples.Y, weights)
         structure.count_examples(examples.X, examples.Y)
         outputs.check()
         feature_map = model._map(outputs)
-        chosen = self._chosen_features()
-        features = None if chosen is None else chosen.learn(examples.X)
+        chosen = model._chosen_features()
+        features = chosen
+        if chosen is not None:
+            features = chosen.learn(examples.X) if weights is None else chosen.learn_weighted(examples.X, weights)
         if features is not None:
             examples.encoded = features.transform(examples.X)
         model.outputs_, model.map_, model.features_ = outputs, feature_map, features
@@ -291,6 +309,7 @@ class StructuredEstimator(Estimator, StructuredModel, saved_as=""):
             C=self.C,
             sample_weight=training.examples.extra("sample_weight"),
             max_iter=self.max_iter,
+            max_seconds=self.max_seconds,
             tol=self.tol,
             n_jobs=self.n_jobs,
             random_state=self.random_state,
@@ -319,10 +338,20 @@ class StructuredEstimator(Estimator, StructuredModel, saved_as=""):
 
         return score
 
-    def _set_solution(self, learner: Learner, solution: Solution) -> Weights:
+    def _set_solution(self, training: Training, learner: Learner, solution: Solution, objective: Objective) -> None:
         self.learner_ = learner
+        w, certificate = training.feature_map.rounded(solution.w), solution.certificate
+        if (w != solution.w).any():
+            certificate = _of_rounded(certificate, w, objective, learner, solution)
         self._set_origin(
-            Origin(solution.reason, solution.ended, solution.converged, solution.certificate, tuple(solution.history))
+            Origin(
+                solution.reason,
+                solution.ended,
+                solution.converged,
+                certificate,
+                tuple(solution.history),
+                learner.name,
+            )
         )
         if "tol" in learner.offers and not solution.converged and solution.ended is not Ended.INTERRUPTED:
             from sklearn.exceptions import ConvergenceWarning  # slow to import
@@ -333,7 +362,7 @@ class StructuredEstimator(Estimator, StructuredModel, saved_as=""):
                 ConvergenceWarning,
                 stacklevel=4,
             )
-        return solution.w
+        self._set_fitted(training, w)
 
     def _set_fitted(self, training: Training, w: Weights) -> None:
         """Set the attributes that `fit` documents."""
@@ -342,10 +371,46 @@ class StructuredEstimator(Estimator, StructuredModel, saved_as=""):
         self._set_model(training.bound.outputs, feature_map, training.features, w)
 
 
+def _of_rounded(found: Record, w: Weights, objective: Objective, learner: Learner, solution: Solution) -> Record:
+    """The certificate with the P of rounded weights, which takes one pass, and the same D."""
+    if found.primal is None:
+        return found
+    primal = objective.primal(w)
+    if not solution.exact:  # A search may miss outputs that are known, which D counts.
+        primal = max(primal, learner.known_primal(solution.state, w))
+    return replace(
+        found, passes=found.passes + 1, primal=primal, gap=None if found.dual is None else primal - found.dual
+    )
+
+
+def _warn_if_far(objective: Objective, learner: Learner, solution: Solution) -> None:
+    """Warn if the gradient is still large, where neither learner nor inference tell when to stop; two passes."""
+    minimizes = not {"tol", "another objective", "perceptron loss"} & set(learner.offers)
+    if objective.problem.exact or not minimizes or not objective.loss.smooth or solution.converged:
+        return
+    if solution.ended is Ended.INTERRUPTED:
+        return
+    at_zero, here = (
+        sqrt(objective.problem.dot(slope, slope))
+        for _, slope in map(objective.value_and_gradient, (np.zeros_like(solution.w), solution.w))
+    )
+    if here <= _FAR * at_zero:
+        return
+    from sklearn.exceptions import ConvergenceWarning  # slow to import
+
+    warnings.warn(
+        f"learner '{learner.name}' ended far from the optimum ({solution.reason}): the norm of the gradient is "
+        f"{here:.2g}, and at w = 0 it was {at_zero:.2g}. Raise max_iter, or lower C; on graphs, inference='trw' has no "
+        "jumps.",
+        ConvergenceWarning,
+        stacklevel=4,
+    )
+
+
 def check_path(Cs: Any) -> list[float]:
     """The values of a regularization path; an error if there are none."""
-    if isinstance(Cs, str | bytes) or not isinstance(Cs, Iterable):
-        raise MargraveError(f"Cs must be a list of numbers, and it is {Cs!r}.")
+    if isinstance(Cs, str | bytes) or not isinstance(Cs, Iterable) or getattr(Cs, "shape", None) == ():
+        raise MargraveError(f"Cs must be a list of numbers, and it is {quoted(Cs)}.")
     values = [real("every C of Cs", C, "be positive and finite", lambda C: 0 < C < inf) for C in Cs]
     if not values:
         raise MargraveError("Cs must have at least one C, and it is empty.")

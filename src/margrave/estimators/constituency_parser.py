@@ -63,11 +63,12 @@ class ConstituencyParser(ParsingModel, StructuredEstimator):
             examples = examples.some(short)
         if self.prune is None:
             return examples, learned
-        pruner, left = self._pruned(examples.X, examples.Y, self.prune)
-        learned |= {"pruner_": pruner, "lost_spans_": lost_spans(pruner.grammar_, examples.Y, left)}
+        weights = examples.extra("sample_weight")
+        pruner, left = self._pruned(examples.X, examples.Y, weights, self.prune)
+        learned |= {"pruner_": pruner, "lost_spans_": lost_spans(pruner.grammar_, examples.Y, left, weights)}
         return examples.having(left=joined(left)), learned
 
-    def _pruned(self, X: Any, Y: Any, least: float) -> tuple[PCFG, list[NDArray[np.bool_]]]:
+    def _pruned(self, X: Any, Y: Any, weights: Any, least: float) -> tuple[PCFG, list[NDArray[np.bool_]]]:
         """A grammar that prunes, and what it leaves of the training sentences."""
         blank = PCFG(
             terminals=self.terminals,
@@ -76,19 +77,23 @@ class ConstituencyParser(ParsingModel, StructuredEstimator):
             rare=self.rare,
             n_jobs=self.n_jobs,
         )
-        return cross_pruned(blank, X, Y, _FOLDS, lambda pruner, some: spans_left(pruner, some, least))
+        return cross_pruned(blank, X, Y, weights, _FOLDS, lambda pruner, some: spans_left(pruner, some, least))
 
     def _decoder(self, training: Training) -> Callable[[int, NDArray[np.int32]], Any]:
         return lambda i, parts: training.bound.decode_one(i, parts).tree(training.examples.X[i])
 
 
-def lost_spans(grammar: Grammar, trees: Sequence[Tree], left: Sequence[NDArray[np.bool_]]) -> float:
+def lost_spans(
+    grammar: Grammar, trees: Sequence[Tree], left: Sequence[NDArray[np.bool_]], weights: Sequence[float] | None = None
+) -> float:
     """The share of the nodes of gold derivations, words aside, that pruning would not have left."""
-    lost = total = 0
-    for tree, mask in zip(trees, left, strict=True):
+    lost = total = 0.0
+    for tree, mask, weight in zip(trees, left, [1.0] * len(trees) if weights is None else weights, strict=True):
         n = len(tree.words)
         for node in grammar.derive(tree):
             if node.end - node.begin > 1:
-                total += 1
-                lost += not mask[node.begin * n - node.begin * (node.begin - 1) // 2 + node.end - node.begin - 1]
+                total += weight
+                lost += weight * (
+                    not mask[node.begin * n - node.begin * (node.begin - 1) // 2 + node.end - node.begin - 1]
+                )
     return lost / total if total else 0.0

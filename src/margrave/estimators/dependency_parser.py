@@ -6,10 +6,11 @@ from typing import Any, Self
 
 import numpy as np
 
+from margrave.checks import has_length
 from margrave.data import Arcs
-from margrave.data.classes import label_numbers
+from margrave.data.classes import label_numbers, labels_in
 from margrave.data.heads import crossing_words, projectivize
-from margrave.errors import MargraveError, setting
+from margrave.errors import MargraveError, quoted, setting
 from margrave.estimators.arc_labeler import ArcLabeler
 from margrave.estimators.base import StructuredEstimator
 from margrave.estimators.models.arc_labeler import arcs_of_trees, has_tags, hash_bits
@@ -26,7 +27,7 @@ from margrave.structures.pruning import TagPairs
 _FEW_CROSSING = 0.01
 _PRUNER_FOLDS, _PRUNER_TOL = 3, 1e-2
 # What the models of other stages share with the parser.
-_COMMON = ("loss", "C", "learner", "weights", "max_iter", "n_jobs", "random_state", "verbose")
+_COMMON = ("loss", "C", "learner", "weights", "max_iter", "max_seconds", "n_jobs", "random_state", "verbose")
 
 
 class DependencyParser(ParserModel, StructuredEstimator):
@@ -71,11 +72,14 @@ class DependencyParser(ParserModel, StructuredEstimator):
     def _prepared(self, examples: Examples) -> tuple[Examples, dict[str, Any]]:
         labeled = has_labels(examples.Y)
         if self.labels in (True, "joint") and not labeled:
-            raise MargraveError(f"labels={self.labels!r} needs a pair (head, label) for every word in y.")
+            raise MargraveError(f"labels={quoted(self.labels)} needs a pair (head, label) for every word in y.")
         examples, n_long = self._without_long(examples)
         trees, names = split_labels(examples.Y) if labeled else (examples.Y, None)
         crossing = {i: words for i, tree in enumerate(trees) if (words := _crossing(i, tree))}
-        arcs, crossed = sum(map(len, trees)), sum(map(len, crossing.values()))
+        weights = examples.extra("sample_weight")
+        counts = [1.0] * len(trees) if weights is None else weights.tolist()
+        arcs = sum(times * len(tree) for times, tree in zip(counts, trees, strict=True))
+        crossed = sum(counts[i] * len(words) for i, words in crossing.items())
         projective = self.projective is True or (self.order == 2 and self.projective == "auto")
         if self.projective == "auto" and self.order == 1:
             projective = crossed < _FEW_CROSSING * arcs
@@ -83,7 +87,7 @@ class DependencyParser(ParserModel, StructuredEstimator):
             "projective_": projective,
             "n_crossing_": len(crossing),
             "n_long_": n_long,
-            "n_words_": arcs,
+            "n_words_": sum(map(len, trees)),
             "lost_arcs_": None,
             "pairs_": None,
             "pruner_": None,
@@ -105,13 +109,13 @@ class DependencyParser(ParserModel, StructuredEstimator):
     def _without_long(self, examples: Examples) -> tuple[Examples, int]:
         """The sentences that are not too long, and how many are."""
         X, Y = examples.X, examples.Y
-        if isinstance(Y, str | bytes) or not hasattr(Y, "__len__"):
+        if not has_length(Y):
             raise MargraveError(f"y must be a list of lists of heads, not {type(Y).__name__}.")
-        if not hasattr(X, "__len__"):
+        if not has_length(X):
             raise MargraveError(f"X must be a list of sentences, not {type(X).__name__}.")
         if len(X) != len(Y):
             raise MargraveError(f"there are {len(X)} sentences and {len(Y)} trees.")
-        short = [i for i, tree in enumerate(Y) if not hasattr(tree, "__len__") or len(tree) <= self.max_words]
+        short = [i for i, tree in enumerate(Y) if not has_length(tree) or len(tree) <= self.max_words]
         n_long = len(Y) - len(short)
         if n_long == 0:
             return examples, 0
@@ -154,19 +158,21 @@ class DependencyParser(ParserModel, StructuredEstimator):
             prune="lengths",
             features=ArcTemplates(built_in="pruning"),
         )
+        weights = examples.extra("sample_weight")
         pruner, left = cross_pruned(
-            blank, examples.X, examples.Y, _PRUNER_FOLDS, lambda model, some: model.arcs_left(some, {})
+            blank, examples.X, examples.Y, weights, _PRUNER_FOLDS, lambda model, some: model.arcs_left(some, {})
         )
         words = np.array([len(tree) for tree in examples.Y], dtype=np.int64)
         gold = arcs_of_trees(words, flat_heads(words, examples.Y)).left
         assert gold is not None
         found = np.concatenate(left)
-        lost = int(np.count_nonzero(gold & ~found)) / int(words.sum())
+        of_sentence = np.ones(len(words)) if weights is None else weights
+        lost = float((gold & ~found) @ np.repeat(of_sentence, words**2) / (of_sentence @ words))
         return examples.having(arcs=Arcs(words, found | gold)), {"pruner_": pruner, "lost_arcs_": lost}
 
     def _learned(self, examples: Examples, outputs: Any) -> dict[str, Any]:
-        wanted = self._prunes() == "lengths" or self.labels == "joint"
-        if self._chosen_features() is None or not wanted or not has_tags(examples.X):
+        by_length = self._prunes() == "lengths" and has_tags(examples.X)
+        if self._chosen_features() is None or not (by_length or self.labels == "joint"):
             return {}
         trees, names = split_labels(examples.Y) if self.labels == "joint" else (examples.Y, None)
         labels = None if names is None else label_numbers([each for of in names for each in of], outputs.names)
@@ -194,7 +200,7 @@ class DependencyParser(ParserModel, StructuredEstimator):
         """Learn the labels of the arcs of gold trees, for the second stage, which has a checkpoint of its own."""
         if self.labels in (False, "joint") or not has_labels(examples.Y) or self._chosen_features() is None:
             return
-        if self.labels == "auto" and len({label for tree in examples.Y for _, label in tree}) < 2:
+        if self.labels == "auto" and len(labels_in(split_labels(examples.Y)[1])) < 2:
             return
         shorter, _ = self._without_long(examples)
         heads, labels = split_labels(shorter.Y)

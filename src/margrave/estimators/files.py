@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from margrave import _HOMES
 from margrave.errors import DataError
+from margrave.room import TooLargeError, room_of_file
 from margrave.stored import UnknownClassError
 
 
@@ -62,8 +63,9 @@ def model_named(name: str) -> type[SavedModel] | None:
 def model_of(path: str | PathLike[str], kind: type[M], header: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> M:
     """The model of a file; an error in one sentence if its contents are inconsistent."""
     try:
-        return kind._from_file(header, arrays)
-    except UnknownClassError as error:
+        with room_of_file(sum(array.nbytes for array in arrays.values())):
+            return kind._from_file(header, arrays)
+    except (UnknownClassError, TooLargeError) as error:
         raise DataError(path, None, error.message) from None
     except (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError) as error:
         # The checksum is right, so the file was written this way: report the inconsistency on one line.

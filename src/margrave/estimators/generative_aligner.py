@@ -11,6 +11,7 @@ from margrave.estimators.estimator import Estimator
 from margrave.estimators.models.generative_aligner import CountedAlignerModel, has_candidates
 from margrave.estimators.models.homology_ranker import known_homologues, with_candidates
 from margrave.estimators.models.sequence_aligner import AlignerModel, known_matches
+from margrave.estimators.weighting import weighted
 from margrave.examples import Examples
 from margrave.features.sequences import LETTERS, Sequences
 from margrave.learners.checks import example_weights
@@ -42,7 +43,8 @@ def log_odds(
 class GenerativeAligner(Estimator, CountedAlignerModel):
     """Counts matched letters of known alignments, and scores them by their log-odds.
 
-    It has all methods of `SequenceAligner`, whose weights are then log-odds in natural logarithms.
+    It predicts as `SequenceAligner` does, with log-odds in natural logarithms as weights. Counting minimizes no
+    objective, so it has neither a `C` nor `fit_path`.
 
     >>> model = GenerativeAligner(mode="global").fit([("ACGT", "AGT")], [("ACGT", "A-GT")])
     >>> model.predict([("CGT", "GT")])
@@ -59,6 +61,8 @@ class GenerativeAligner(Estimator, CountedAlignerModel):
         sample_weight : one factor per example on its counts.
         """
         self._check_parameters()
+        examples = weighted(self._given(X, y), sample_weight)
+        X, y, given = examples.X, examples.Y, examples.extra("sample_weight")
         if has_candidates(X):
             natives = with_candidates(X)
             known = known_homologues(natives, y)
@@ -69,7 +73,7 @@ class GenerativeAligner(Estimator, CountedAlignerModel):
             features, X, Y = Sequences(self.alphabet).learn(X), list(X), known_matches(y, X)
         if len(X) != len(Y):
             raise MargraveError(f"there are {len(X)} pairs in X and {len(Y)} in y.")
-        weights = np.ones(len(X)) if sample_weight is None else example_weights(sample_weight, len(X))
+        weights = np.ones(len(X)) if given is None else example_weights(given, len(X))
         encoded = features.transform(X)
         rows = sequences_of(encoded)
         counted = Examples(X, Y, {"x": letters_of(rows.x), "y": letters_of(rows.y)})
@@ -94,7 +98,7 @@ class GenerativeAligner(Estimator, CountedAlignerModel):
 
 
 def aligner_of(matrix: SubstitutionMatrix, mode: str = "global", gaps: str = "affine") -> AlignerModel:
-    """A model with the scores of a matrix, such as BLOSUM62.
+    """A model with the scores of a matrix, such as BLOSUM62, that predicts the alignments with the highest score.
 
     Parameters
     ----------
@@ -105,7 +109,7 @@ def aligner_of(matrix: SubstitutionMatrix, mode: str = "global", gaps: str = "af
     >>> aligner_of(BLOSUM62).predict([("HEAGAWGHEE", "PAWHEAE")])
     [[(3, 0), (4, 1), (5, 2), (6, 3), (7, 4), (8, 5), (9, 6)]]
     """
-    model = AlignerModel(mode=mode, gaps=gaps, symmetric=False)
+    model = AlignerModel(mode=mode, gaps=gaps, symmetric=False, decode="score")
     Alignment(mode, gaps)  # refuses others
     feature_map = AlignmentMap(symmetric=False, affine=gaps == "affine")
     model._set_matrix(matrix, feature_map, "the scores are those of a given matrix")

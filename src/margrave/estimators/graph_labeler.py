@@ -8,19 +8,21 @@ import numpy as np
 
 from margrave.binding import bind
 from margrave.errors import MargraveError
-from margrave.estimators.base import StructuredEstimator, Training
-from margrave.estimators.models.graph_labeler import GraphModel
+from margrave.estimators.base import Training
+from margrave.estimators.graph_inference import GraphEstimator
+from margrave.estimators.models.graph_labeler import GraphModel, observed
 from margrave.examples import Examples
-from margrave.learners import CCCP, Learner, Objective
+from margrave.learners import CCCP, Learner, Objective, learner_named
+from margrave.learners.checks import check_loss
 from margrave.learners.hidden import HiddenObjective, hidden_loss
 from margrave.losses import Cost, LossFamily
 from margrave.maps.graphs import GraphMap
 from margrave.maps.table import hash_bits_of
 
-_ROUNDS = 200  # with unknown labels; EM approaches its end slowly
+_ROUNDS = 200  # of cccp by default; EM approaches its end slowly
 
 
-class GraphLabeler(GraphModel, StructuredEstimator):
+class GraphLabeler(GraphModel, GraphEstimator):
     """Predicts a label for every node of a graph; minimizes 1/2 |w|^2 + C sum_i L_i(w).
 
     X is a list of graphs, each of them an object of `margrave.data.Graph`, a tuple (nodes, edges) or (nodes, edges,
@@ -29,8 +31,9 @@ class GraphLabeler(GraphModel, StructuredEstimator):
     dictionaries. y has a list of labels for each graph, or an array (height, width) for each image. For networkx graphs
     it can also have a dictionary from nodes to labels.
 
-    A label may be None if it is not known. With the log loss and exact inference, the model then maximizes the
-    likelihood of the labels that are known, which is not convex; learner 'cccp' is used, with `learner` inside.
+    A label may be None if it is not known, and labels may have hidden states. With the log loss and exact inference,
+    the model then maximizes the likelihood of the labels that are known. This is not convex, so the learner starts from
+    several points. 'lbfgs' and 'cccp' minimize it, and 'cccp' uses any other learner inside.
 
     Attributes
     ----------
@@ -38,6 +41,7 @@ class GraphLabeler(GraphModel, StructuredEstimator):
     coef_ : the weights.
     history_, certificate_ : P, D and the gap after each pass, and for `coef_`.
     n_iter_, converged_, stop_reason_ : the number of iterations, and whether and why the learner stopped.
+    starts_ : after several starts, the objective and the norm of its gradient for every start; not saved.
 
     >>> triangle = ([["red"], ["blue"], []], [(0, 1), (1, 2), (0, 2)])
     >>> path = ([["blue"], [], ["red"]], [(0, 1), (1, 2)])
@@ -53,7 +57,7 @@ class GraphLabeler(GraphModel, StructuredEstimator):
         graphs = self._inputs(examples.X)
         labels = self._outputs(examples.Y, graphs)
         examples = replace(examples, X=graphs, Y=labels)
-        if not _unknown_labels(labels):
+        if not self._hides(labels):
             return examples, {}
         known = [label for each in labels for label in each if label is not None]
         if not known:
@@ -62,19 +66,36 @@ class GraphLabeler(GraphModel, StructuredEstimator):
         complete = [[known[0] if label is None else label for label in each] for each in labels]
         return replace(examples, Y=complete).having(observed=labels), {}
 
-    # With unknown labels, `CCCP` maximizes the likelihood of those that are known.
+    # With unknown labels or hidden states, the likelihood of what is known is maximized.
 
     def _settings(self, examples: Examples) -> LossFamily:
-        loss = super()._settings(examples)
-        return hidden_loss(loss) if _unknown_labels(examples.Y) else loss
+        plain = self._check_parameters()
+        if not self._hides(examples.Y):
+            return super()._settings(examples)
+        loss, learner = hidden_loss(plain), self._hidden_learner()
+        check_loss(learner, loss)
+        learner.check_packages()
+        return loss
+
+    def _hidden_learner(self) -> Learner:
+        learner = learner_named(self.learner)
+        return learner if "smooth latent losses" in learner.offers else CCCP(inner=self.learner, rounds=_ROUNDS)
+
+    def _hides(self, Y: Any) -> bool:
+        """Whether something of these labels is not observed."""
+        return self.states != 1 or _unknown_labels(Y)
+
+    def _n_starts(self, loss: LossFamily) -> int:
+        return self.starts if loss.latent else 1
 
     def _costs(self, loss: LossFamily, outputs: Any, examples: Examples) -> Cost | None:
         return None if examples.extra("observed") else super()._costs(loss, outputs, examples)
 
     def _chosen_learner(self, objective: Objective) -> Learner:
-        if isinstance(objective, HiddenObjective):
-            return CCCP(inner=self.learner, rounds=_ROUNDS)
-        return super()._chosen_learner(objective)
+        if not isinstance(objective, HiddenObjective):
+            return super()._chosen_learner(objective)
+        learner = self._hidden_learner().resolve(objective.loss, objective.problem)
+        return CCCP(rounds=_ROUNDS) if learner == CCCP() else learner
 
     def _objective(
         self, training: Training, loss: LossFamily, kind: type[Objective] = Objective, **more: Any
@@ -82,15 +103,15 @@ class GraphLabeler(GraphModel, StructuredEstimator):
         labels = training.examples.extra("observed")
         if labels is None:
             return super()._objective(training, loss, kind, **more)
-        allowed = [[None if label is None else [label] for label in each] for each in labels]
-        bound, examples = training.bound, training.examples.having(allowed=allowed)
-        observed = bind(bound.structure, training.feature_map, examples, outputs=bound.outputs).problem
-        start = np.zeros(observed.dim)
-        return super()._objective(training, loss, HiddenObjective, start=start, observed=observed, **more)
+        bound, examples = training.bound, training.examples.having(allowed=[observed(each) for each in labels])
+        known = bind(bound.structure, training.feature_map, examples, outputs=bound.outputs).problem
+        start = np.zeros(known.dim)
+        return super()._objective(training, loss, HiddenObjective, start=start, observed=known, **more)
 
     def _fit_path(self, examples: Examples, Cs: Any) -> list[Any]:
-        if _unknown_labels(examples.Y):
-            raise MargraveError("a path of C needs all labels, and some are unknown (None): use fit for each C.")
+        if self._hides(examples.Y):
+            hidden = "some are unknown (None)" if _unknown_labels(examples.Y) else "they have hidden states"
+            raise MargraveError(f"a path of C needs all labels, and {hidden}: use fit for each C.")
         return super()._fit_path(examples, Cs)
 
 

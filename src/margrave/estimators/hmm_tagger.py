@@ -27,6 +27,10 @@ from margrave.data.classes import label_numbers
 from margrave.errors import MargraveError
 from margrave.estimators.estimator import Estimator
 from margrave.estimators.models.hmm_tagger import ANY_WORD, Floats, HMMModel, check_sentences, classes_of, word_symbol
+from margrave.estimators.models.sequences import as_lists, check_any, not_empty, numbered, without_empty
+from margrave.estimators.weighting import weighted
+from margrave.examples import Examples
+from margrave.learners.checks import example_weights
 from margrave.options import check_options
 from margrave.structures.base import Labels
 from margrave.structures.chain import check_labels
@@ -52,15 +56,26 @@ class HMMTagger(Estimator, HMMModel):
     [['D', 'N', 'V']]
     """
 
-    def fit(self, X: Sequence[Sequence[str]], y: Sequence[Sequence[Any]]) -> Self:
+    def fit(self, X: Sequence[Sequence[str]], y: Sequence[Sequence[Any]], sample_weight: Any = None) -> Self:
         """Learn from sentences and their tags.
 
         Parameters
         ----------
         X : the sentences, each a list of words.
         y : a list of tags for each.
+        sample_weight : one factor per sentence on its counts.
         """
+        examples = weighted(as_lists(self._given(X, y)), sample_weight)
+        kept = not_empty(examples)
+        if kept is None:
+            return self._count(examples)
+        check_any(kept)
+        with numbered(kept):
+            return self._count(without_empty(examples, kept))
+
+    def _count(self, examples: Examples) -> Self:
         order, smoothing, suffix_length, rare = check_options(self).values()
+        X, y = examples.X, examples.Y
         lengths = check_labels(y)
         check_sentences(X)
         if len(X) != len(y):
@@ -74,9 +89,12 @@ class HMMTagger(Estimator, HMMModel):
         classes = outputs.classes
         tags = label_numbers(labels, classes.tolist())
         words = list(flatten.from_iterable(X))
-        symbols, emissions = _emissions(words, tags, len(classes), smoothing, suffix_length, rare)
+        given = examples.extra("sample_weight")
+        weights = np.ones(len(X)) if given is None else example_weights(given, len(X))
+        times = np.repeat(weights, lengths)
+        symbols, emissions = _emissions(words, tags, times, len(classes), smoothing, suffix_length, rare)
         sentences = np.split(tags, np.cumsum(lengths)[:-1])
-        transitions = _transitions(sentences, len(classes), order, smoothing)
+        transitions = _transitions(sentences, weights, len(classes), order, smoothing)
         self._set_probabilities(outputs, symbols, emissions, transitions)
         return self
 
@@ -87,12 +105,14 @@ def _smoothed(counts: Floats, general: Floats | float, smoothing: float) -> Floa
     return smoothed
 
 
-def _transitions(sentences: Sequence[NDArray[np.int32]], width: int, order: int, smoothing: float) -> Floats:
+def _transitions(
+    sentences: Sequence[NDArray[np.int32]], weights: Floats, width: int, order: int, smoothing: float
+) -> Floats:
     """p(tag | preceding tags): (width + 1, ..., width), where tag `width` precedes every sentence."""
     counts = np.zeros((*order * [width + 1], width))
-    for tags in sentences:
+    for tags, times in zip(sentences, weights, strict=True):
         padded = np.concatenate([np.full(order, width, dtype=np.int32), tags])
-        np.add.at(counts, tuple(padded[k : k + len(tags)] for k in range(order + 1)), 1.0)
+        np.add.at(counts, tuple(padded[k : k + len(tags)] for k in range(order + 1)), times)
     general: Floats | float = 1.0 / width
     for known in range(order + 1):  # the number of preceding tags that are known
         general = _smoothed(counts.sum(axis=tuple(range(order - known))), general, smoothing)
@@ -101,12 +121,18 @@ def _transitions(sentences: Sequence[NDArray[np.int32]], width: int, order: int,
 
 
 def _emissions(
-    words: Sequence[str], tags: NDArray[np.int32], width: int, smoothing: float, suffix_length: int, rare: int
+    words: Sequence[str],
+    tags: NDArray[np.int32],
+    times: Floats,
+    width: int,
+    smoothing: float,
+    suffix_length: int,
+    rare: int,
 ) -> tuple[list[str], Floats]:
     """Known words and the classes of unknown ones, and p(symbol | tag): (symbols, width)."""
     number = {word: k for k, word in enumerate(dict.fromkeys(words))}
     by_word = np.zeros((len(number), width))  # the number of occurrences of each word with each tag
-    np.add.at(by_word, (np.fromiter((number[word] for word in words), np.int64, len(words)), tags), 1.0)
+    np.add.at(by_word, (np.fromiter((number[word] for word in words), np.int64, len(words)), tags), times)
     occurrences = by_word.sum(axis=1)
     share = _smoothed(by_word.sum(axis=0), 1.0 / width, smoothing)
 

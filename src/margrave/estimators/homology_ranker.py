@@ -4,8 +4,9 @@ from dataclasses import replace
 from typing import Any
 
 from margrave.estimators.models.homology_ranker import HomologyModel
-from margrave.estimators.sequence_aligner import AlignmentEstimator
+from margrave.estimators.sequence_aligner import AlignmentEstimator, matrix_to_start_from
 from margrave.examples import Examples
+from margrave.losses import loss_named
 from margrave.structures.alignment import Homology
 
 
@@ -21,6 +22,7 @@ class HomologyRanker(HomologyModel, AlignmentEstimator):
     ----------
     coef_ : the weights.
     matrix_ : the learned substitution matrix.
+    start_ : the matrix that the weights are measured from, or None; it is not saved.
 
     >>> X = [("ACGT", ["ACT", "GGG"]), ("TTAC", ["CCC", "TAC"])]
     >>> y = [(0, ("ACGT", "AC-T")), (1, ("TTAC", "-TAC"))]
@@ -33,4 +35,5 @@ class HomologyRanker(HomologyModel, AlignmentEstimator):
 
     def _prepared(self, examples: Examples) -> tuple[Examples, dict[str, Any]]:
         X = self._inputs(examples.X)
-        return replace(examples, X=X, Y=self._outputs(examples.Y, X)), {}
+        start = matrix_to_start_from(self.start, X, loss_named(self.loss))
+        return replace(examples, X=X, Y=self._outputs(examples.Y, X)), {"start_": start}

@@ -16,21 +16,24 @@ from numpy.typing import NDArray
 
 from margrave import _core
 from margrave.binding import BoundProblem, bind
-from margrave.checks import flag, real, whole
-from margrave.errors import DataError, MargraveError, Message, setting, unknown
+from margrave.checks import Fields, declared_types, fields_of, flag, one_of, real, whole
+from margrave.errors import DataError, MargraveError, Message, quoted, setting, unknown
 from margrave.estimators.extras import Extra, declare
 from margrave.estimators.files import SavedModel, estimator_named, model_named, model_of
-from margrave.examples import Examples
+from margrave.examples import Examples, check_holds, count
 from margrave.features.base import Features
 from margrave.files import model as model_file
+from margrave.files.rounding import stored_in_16_bits
 from margrave.files.stored import pack, unpack, vector
 from margrave.learners.ended import Ended
 from margrave.learners.record import Record
 from margrave.losses import Cost, LossFamily, loss_named
 from margrave.maps.base import FeatureMap, Ranked
 from margrave.maps.mercer import Kernel
+from margrave.maps.named import NamedWeights, column_name
 from margrave.maps.sparse import SparseMap
 from margrave.maps.table import FeatureTable
+from margrave.memory import check_memory
 from margrave.options import check_options
 from margrave.structures.base import NoOutputs, Outputs, Structure
 from margrave.threads import available_threads
@@ -39,6 +42,13 @@ Weights = NDArray[np.float64]
 
 # Parameters that belong to a run rather than to the model are not saved.
 _NOT_STORED = ("n_jobs", "verbose")
+
+_OF_SAMPLE = 200  # bytes of a short output: its parts in the core and in an array, and the list that the user gets
+
+_LEARNED = "learned"  # in the state of a pickle: the bytes of a file
+
+
+SIGNS = (None, "positive", "negative", "both")  # of the features that `top_features` lists
 
 _NO_ESTIMATOR = "a model that was loaded predicts, and does not learn: use model.estimator()."
 
@@ -54,6 +64,8 @@ class Origin:
     converged : whether there is nothing to improve.
     certificate : the certificate of the weights.
     history : the records of the run.
+    learner : the name of the learner that ran; None if there was none.
+    iterations : the number of iterations; None: as many as there are records.
     """
 
     reason: str
@@ -61,6 +73,8 @@ class Origin:
     converged: bool = True
     certificate: Record = field(default=Record(passes=0.0, seconds=0.0, primal=0.0))
     history: Sequence[Record] = ()
+    learner: str | None = None
+    iterations: int | None = None
 
 
 class StructuredModel(SavedModel, saved_as=""):
@@ -77,6 +91,7 @@ class StructuredModel(SavedModel, saved_as=""):
     converged_: bool
     ended_: Ended
     stop_reason_: str  # `ended_` in words
+    learned_by_: str | None  # the name of the learner that ran, which "auto" chose
     map_: Any  # the feature map with what it has learned
     features_: Features | None  # the features with what they have learned; None if X has features already
     outputs_: Any  # what the outputs have in common
@@ -86,8 +101,11 @@ class StructuredModel(SavedModel, saved_as=""):
     extras: ClassVar[tuple[Extra, ...]] = ()  # what methods take besides X and y
 
     # Further attributes that are saved: values that files can store, and models that this one consists of; None where
-    # it has none.
+    # it has none. Their annotations are the types that they may have in a file.
     _more: ClassVar[tuple[str, ...]] = ()
+
+    # Further attributes that a pickle or a copy gets from the bytes of a model file; all others are pickled themselves.
+    _in_file: ClassVar[tuple[str, ...]] = ("coef_", "map_", "outputs_", "features_", "classes_", "n_support_")
 
     _n_left_out: int = 0  # the number of zero weights that are not in coef_ because the file left them out
 
@@ -137,10 +155,11 @@ class StructuredModel(SavedModel, saved_as=""):
         """Set what is known of the learning."""
         self.history_ = list(origin.history)
         self.certificate_ = origin.certificate
-        self.n_iter_ = len(origin.history)
+        self.n_iter_ = len(origin.history) if origin.iterations is None else origin.iterations
         self.converged_ = origin.converged
         self.ended_ = origin.ended
         self.stop_reason_ = origin.reason
+        self.learned_by_ = origin.learner
         self.metadata_ = {}
         self._n_left_out = 0
 
@@ -161,7 +180,7 @@ class StructuredModel(SavedModel, saved_as=""):
         if not isinstance(weights, Mapping) or not all(isinstance(name, str) for name in weights):
             raise MargraveError("weights must be a dictionary from names to numbers.")
         w = np.array(
-            [real(f"the weight of {name!r}", value, "be finite", np.isfinite) for name, value in weights.items()]
+            [real(f"the weight of {quoted(name)}", value, "be finite", np.isfinite) for name, value in weights.items()]
         )
         feature_map = SparseMap(unit=unit)
         feature_map.encode(Examples([[list(weights)]]), grow=True)
@@ -185,6 +204,11 @@ class StructuredModel(SavedModel, saved_as=""):
     def n_zero_weights_(self) -> int:
         """The number of weights that are exactly zero."""
         return self.n_weights_ - int(np.count_nonzero(self._weights()))
+
+    @property
+    def weight_bits_(self) -> int:
+        """The bits that each weight takes in a file: 16 if `fit` has rounded the weights, and otherwise 64."""
+        return 64 if stored_in_16_bits(self._weights()) is None else 16
 
     # ---- using a model -----------------------------------------------------------------------------------------------
 
@@ -248,16 +272,26 @@ class StructuredModel(SavedModel, saved_as=""):
         X, y : as in `fit`.
         """
         examples = self._examples("score", X, extras)
+        check_holds("y must be a list of outputs, one per example", y)
         predicted = self._predict(examples)
-        return self._score(self._outputs(y, examples.X), predicted, self.outputs_)
+        Y = self._outputs(y, examples.X)
+        if count(Y) not in (None, len(predicted)):
+            raise MargraveError(
+                f"there are {len(predicted)} {self._structure(examples).examples} in X and {count(Y)} in y."
+            )
+        return self._score(Y, predicted, self.outputs_)
 
-    def _examples(self, method: str, X: Any, extras: Mapping[str, Any], Y: Any = None) -> Examples:
-        """The arguments of a method; those that are None were not given."""
+    def _examples(self, method: str, X: Any, extras: Mapping[str, Any], *Y: Any) -> Examples:
+        """The arguments of a method; extras that are None were not given."""
         known = {each.name for each in self.extras if method in each.methods}
         for name in extras:
             if name not in known:
-                raise TypeError(f"{type(self).__name__}.{method}() got an unexpected keyword argument {name!r}")
-        return Examples(X, Y, {name: value for name, value in extras.items() if value is not None})
+                raise TypeError(f"{type(self).__name__}.{method}() got an unexpected keyword argument {quoted(name)}")
+        return self._given(X, *Y, extras={name: value for name, value in extras.items() if value is not None})
+
+    def _given(self, X: Any, *Y: Any, extras: Mapping[str, Any] | None = None) -> Examples:
+        """Examples as they were passed: X and, where they are given, outputs."""
+        return Examples.given(X, *Y, extras=extras)
 
     def _predict(self, examples: Examples) -> Any:
         bound = self._bind(examples)
@@ -283,6 +317,7 @@ class StructuredModel(SavedModel, saved_as=""):
         n, random_state = whole("n", n, 1, 2**31 - 1), whole("random_state", random_state, 0, 2**63 - 1)
         bound = self._bind(examples)
         _check_offer(bound, "sample", "sample")
+        check_memory(_OF_SAMPLE * n * bound.problem.size, f"{n} samples of each example", "lower n")
         begin, parts = _core.sample_all(
             bound.problem, self._weights(), self._temperature(), n, random_state, self._threads()
         )
@@ -328,35 +363,68 @@ class StructuredModel(SavedModel, saved_as=""):
 
     def _temperature(self) -> float:
         """The beta of the model's distribution: that of the loss, or 1 if that is infinite or if there is no loss."""
-        beta = inf if self.loss is None else loss_named(self.loss).beta
-        return beta if isfinite(beta) else 1.0
+        return loss_named(self.loss).beta if self._has_probabilities() else 1.0
 
-    def top_features(self, n: int = 10) -> dict[Any, Ranked]:
+    def _has_probabilities(self) -> bool:
+        """Whether the loss is about the probabilities of outputs, as all with a finite beta are."""
+        return self.loss is not None and isfinite(loss_named(self.loss).beta)
+
+    @property
+    def weights_(self) -> NamedWeights:
+        """The weights by name, in the order of `coef_`; kernels and hashed features have no names.
+
+        Where `coef_` is a matrix of classes and attributes, the order is that of its columns, and intercepts are last.
+
+        >>> from margrave import SequenceTagger
+        >>> tagger = SequenceTagger().fit([[["a"], ["b"]]], [["A", "B"]])
+        >>> bool(tagger.weights_["token", "a", "A"] == tagger.coef_[0] > 0)
+        True
+        """
+        self._check_fitted()
+        structure = self._structure(Examples([]))
+        blocks = self.map_.blocks(structure.part_names(self.outputs_), structure.tuples(self.outputs_))
+        weights = NamedWeights(blocks, self._weights())
+        if self.features_ is None or not hasattr(self.features_, "column_names"):
+            return weights
+        return weights.renamed(self.features_.column_names())
+
+    def top_features(self, n: int = 10, *, sign: str | None = None) -> dict[Any, Ranked]:
         """The n features with the largest weights, with these weights.
 
-        If features have one weight per label (or node), the result has the largest positive weights of each; if parts
-        share their weights, it has the largest absolute weights. Kernels and hashed features have no names, so that
-        this is an error for them.
+        If features have one weight per label (or node), the result has the weights of each label. Kernels and hashed
+        features have no names, so that this is an error for them.
 
         Parameters
         ----------
         n : the number of features.
+        sign : "positive" or "negative" for the largest weights of this sign, "both" for the largest absolute weights;
+            None for the positive ones of each label, or, if parts share their weights, for both.
         """
         self._check_fitted()
         columns = self._structure(Examples([])).part_names(self.outputs_)
-        found: dict[Any, Ranked] = self.map_.top(self._weights(), columns, whole("n", n, 1, 2**31 - 1))
+        n = whole("n", n, 1, 2**31 - 1)
+        if not one_of(sign, SIGNS):
+            raise unknown("sign", sign, [*filter(None, SIGNS)])
+        w = self._weights()
+        found: dict[Any, Ranked] = self.map_.top(w, columns, n) if sign is None else {}
+        if sign in ("positive", "both"):
+            found = self.map_.top(np.maximum(w, 0.0), columns, n)
+        if sign in ("negative", "both"):
+            below = self.map_.top(np.maximum(-w, 0.0), columns, n)
+            for column, ranked in below.items():
+                both = [*found.get(column, ()), *((name, -weight) for name, weight in ranked)]
+                found[column] = sorted(both, key=lambda each: -abs(each[1]))[:n]
         if self.features_ is None or not hasattr(self.features_, "column_names"):
             return found
         names = self.features_.column_names()
-        return {column: [(names[k], weight) for k, weight in ranked] for column, ranked in found.items()}
+        return {column: [(column_name(names, k), weight) for k, weight in ranked] for column, ranked in found.items()}
 
     def without_features(self) -> Self:
         """The same model without its features, which takes attributes instead of raw examples."""
         self._check_fitted()
-        parameters = {
-            **{name: getattr(self, name) for name in inspect.signature(type(self)).parameters},
-            "features": None,
-        }
+        parameters = {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
+        if "features" in parameters:  # Some models have no choice of features.
+            parameters["features"] = None
         model = type(self)(**parameters)
         vars(model).update({name: value for name, value in vars(self).items() if name not in parameters})
         model.features_ = None
@@ -422,7 +490,8 @@ class StructuredModel(SavedModel, saved_as=""):
         """Write the model to one file; an existing file is replaced only if this succeeds.
 
         If most weights are zero, they are left out, and so are attributes that have no other weights. The model that
-        `load` returns then makes the same predictions with a shorter `coef_`.
+        `load` returns then makes the same predictions with a shorter `coef_`. Nothing is rounded here: where weights
+        take 16 bits (`weight_bits_`), `fit` has already rounded them.
 
         Parameters
         ----------
@@ -449,21 +518,28 @@ class StructuredModel(SavedModel, saved_as=""):
         header: dict[str, object] = {
             "estimator": self.saved_as,
             "parameters": {name: pack(value, arrays, name) for name, value in self._stored_parameters().items()},
-            "features": pack(self.features_, arrays, "features_"),
-            "outputs": pack(self.outputs_, arrays, "outputs_"),
-            "map": pack(feature_map, arrays, "map_"),
-            "weights": pack(weights, arrays, "weights"),
-            "n_weights": self.n_weights_,
+            **self._packed_learned(feature_map, weights, arrays),
             "certificate": {"passes": kept.passes, "primal": kept.primal, "dual": dual, "gap": gap},
             "exact": kept.exact,
             "converged": self.converged_,
             "ended": self.ended_.value,
             "stop_reason": self.stop_reason_,
+            "learner": self.learned_by_,
+            "iterations": self.n_iter_,
             "metadata": dict(metadata),
         }
         if self._more:
             header["more"] = {name: self._packed_more(name, arrays) for name in self._more}
         return header, arrays
+
+    def _packed_learned(self, feature_map: Any, weights: Weights, arrays: dict[str, NDArray[Any]]) -> dict[str, object]:
+        return {
+            "features": pack(self.features_, arrays, "features_"),
+            "outputs": pack(self.outputs_, arrays, "outputs_"),
+            "map": pack(feature_map, arrays, "map_"),
+            "weights": pack(weights, arrays, "weights"),
+            "n_weights": self.n_weights_,
+        }
 
     def _packed_more(self, name: str, arrays: dict[str, NDArray[Any]]) -> object:
         value = getattr(self, name)
@@ -491,45 +567,101 @@ class StructuredModel(SavedModel, saved_as=""):
     @classmethod
     def _from_file(cls, header: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Self:
         """The model of a file. Files are not trusted: inconsistent contents raise an error."""
-        known = inspect.signature(cls).parameters
-        for name in header["parameters"]:
+        header = Fields(header)
+        known, parameters = inspect.signature(cls).parameters, fields_of("parameters", header["parameters"])
+        for name in parameters:
             if name not in known:
-                raise MargraveError(f"a {cls.__name__} has no parameter {name!r}.")
-        model = cls(**{name: unpack(value, arrays) for name, value in header["parameters"].items()})
+                raise MargraveError(f"a {cls.__name__} has no parameter {quoted(name)}.")
+        model = cls(**{name: unpack(value, arrays) for name, value in parameters.items()})
         model._check_parameters()
+        model._set_origin(_origin(header))
+        model.metadata_ = dict(fields_of("metadata", header["metadata"]))
+        if cls._more:
+            more = fields_of("more", header["more"])
+            found = Fields({name: cls._unpacked_more(name, more[name], arrays) for name in cls._more})
+            types = declared_types(cls)  # type: ignore[arg-type]  # A class can be a key.
+            for name in cls._more:
+                setattr(model, name, found.of(name, types[name]))
+        model._set_learned(header, arrays)
+        return model
+
+    def _set_learned(self, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Set what `_packed_learned` stored. Files are not trusted: inconsistent contents raise an error."""
         features, outputs, feature_map = (unpack(header[name], arrays) for name in ("features", "outputs", "map"))
         if features is not None and not isinstance(features, Features):
             raise MargraveError("its features are not an object of margrave.features.")
         if not isinstance(outputs, Outputs) or not isinstance(feature_map, FeatureMap):
             raise MargraveError("it has no outputs or no feature map.")
-        stored = {
-            name: None if value is None and name != "passes" else real(name, value, "be finite", isfinite)
-            for name, value in header["certificate"].items()
-        }
-        exact = flag("exact", header["exact"])
-        record = Record(seconds=0.0, **stored, exact=exact)  # type: ignore[arg-type]
-        converged, ended = bool(header["converged"]), Ended(header["ended"])
-        model._set_origin(Origin(str(header["stop_reason"]), ended, converged, record, (record,)))
-        model.metadata_ = dict(header["metadata"])
         weights = vector(unpack(header["weights"], arrays), np.float64, "weights")
         if not np.isfinite(weights).all():
             raise MargraveError("its weights must be finite.")
-        for name in cls._more:
-            setattr(model, name, cls._unpacked_more(name, header["more"][name], arrays))
-        model.outputs_, model.map_, model.features_ = outputs, feature_map, features
-        empty = model._bound(model._no_examples(feature_map), outputs, feature_map, None)
+        self.outputs_, self.map_, self.features_ = outputs, feature_map, features
+        empty = self._bound(self._no_examples(feature_map), outputs, feature_map, None)
         if len(weights) != empty.problem.dim:
             raise MargraveError(f"it has {len(weights)} weights, and needs {empty.problem.dim}.")
-        model._set_model(outputs, feature_map, features, weights)
+        self._set_model(outputs, feature_map, features, weights)
         learned = whole("the number of weights learned", header["n_weights"], len(weights), 2**63)
-        model._n_left_out = learned - len(weights)
-        return model
+        self._n_left_out = learned - len(weights)
+
+    # ---- pickles and copies ------------------------------------------------------------------------------------------
+
+    # Much of what was learned is objects of the core, which cannot be pickled, so it is pickled as `save` stores it:
+    # what can be saved can be pickled. Parameters, and what files do not contain, such as the history, are pickled as
+    # any other attributes.
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All attributes; those that files contain as the bytes of a file."""
+        state = dict(vars(self))
+        if "coef_" not in state:
+            return state
+        arrays: dict[str, NDArray[Any]] = {}
+        more = [name for name in self._more if not isinstance(state.get(name), StructuredModel)]
+        header = self._packed_learned(self.map_, self._weights(), arrays)
+        header["more"] = {name: pack(getattr(self, name), arrays, name) for name in more}
+        state = {name: value for name, value in state.items() if name not in (*self._in_file, *more)}
+        return {**state, _LEARNED: model_file.to_bytes(header, arrays)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restore what `__getstate__` returned."""
+        others = {name: value for name, value in state.items() if name != _LEARNED}
+        vars(self).update(others)
+        if _LEARNED in state:
+            header: Any
+            header, arrays = model_file.from_bytes(state[_LEARNED])
+            for name, value in header["more"].items():
+                setattr(self, name, unpack(value, arrays))
+            self._set_learned(header, arrays)
+            vars(self).update(others)
+
+    def __copy__(self) -> Self:
+        """A shallow copy, which shares what was learned."""
+        copied = type(self).__new__(type(self))
+        vars(copied).update(vars(self))
+        return copied
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "coef_"):
-            from sklearn.utils.validation import check_is_fitted
+            from margrave.estimators.not_fitted import NotFittedError  # which imports scikit-learn
 
-            check_is_fitted(self, "coef_")
+            raise NotFittedError(f"this {type(self).__name__} is not fitted yet: call fit first.")
+
+
+def _origin(header: Fields) -> Origin:
+    """What a file says of the learning."""
+    certificate = fields_of("certificate", header["certificate"])
+    passes = real("its number of passes", certificate["passes"], "be finite and not negative", lambda n: 0 <= n < inf)
+    primal, dual, gap = (
+        None if value is None else real(f"its {name}", value, "be finite", isfinite)
+        for name in ("primal", "dual", "gap")
+        for value in [certificate[name]]
+    )
+    record = Record(passes, None, primal, dual, gap, exact=header.of("exact", bool))
+    ended = header.of("ended", str)
+    check_choice("end of learning", ended, [each.value for each in Ended])
+    learner = header.of("learner", str | None) if "learner" in header else None  # Earlier files do not name it.
+    iterations = whole("its number of iterations", header.get("iterations", 0), 0, 2**53)  # Nor do they have this.
+    reason, converged = header.of("stop_reason", str), header.of("converged", bool)
+    return Origin(reason, Ended(ended), converged, record, (record,), learner, iterations)
 
 
 def _check_offer(bound: BoundProblem[Any, Any], what: str, verb: str) -> None:
@@ -550,5 +682,5 @@ def token_table(feature_map: Any) -> FeatureTable | None:
 
 def check_choice(name: str, value: Any, valid: Sequence[Any]) -> None:
     """Refuse a value that is not valid."""
-    if value not in valid:
+    if not one_of(value, valid):
         raise unknown(name, value, [*map(str, valid)])

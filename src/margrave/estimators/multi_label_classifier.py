@@ -2,13 +2,14 @@
 
 from typing import Any
 
+from margrave.estimators.graph_inference import GraphEstimator
 from margrave.estimators.matrix_examples import RowEstimator
 from margrave.estimators.models.multi_label_classifier import MultiLabelModel
 from margrave.maps.label_graph import LabelGraphMap
 from margrave.maps.table import hash_bits_of
 
 
-class MultiLabelClassifier(MultiLabelModel, RowEstimator):
+class MultiLabelClassifier(MultiLabelModel, GraphEstimator, RowEstimator):
     """Predicts sets of labels; minimizes 1/2 |w|^2 + C sum_i L_i(w).
 
     X is a dense or sparse matrix, or a list of attribute lists or dictionaries. Y is a list of sets of labels or an

@@ -10,12 +10,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
-from sklearn.exceptions import NotFittedError
 from sklearn.utils import _safe_indexing, get_tags
 
-from margrave.checks import real, whole
-from margrave.errors import MargraveError, unknown
+from margrave.checks import has_length, real, whole
+from margrave.errors import MargraveError, quoted, unknown
 from margrave.estimators.base import StructuredEstimator, check_path
+from margrave.estimators.not_fitted import NotFittedError
 from margrave.examples import Examples
 from margrave.learners import Checkpoint, Ended
 from margrave.learners.checkpoint import as_checkpoint
@@ -92,7 +92,7 @@ class PathCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X, y : the examples and their outputs, as in `fit` of the estimator.
+        X, y : the examples and their outputs, as in `fit` of the estimator, so X can be None if it can be there.
         checkpoint, observers : as in `fit` of the estimator. They concern the last run, which learns from all examples
             with the chosen C; the folds are repeated after an interruption.
         columns : further arguments of the estimator's `fit` with one entry per example, such as `edges` of taggers.
@@ -102,10 +102,11 @@ class PathCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         self._at(Cs[0])._settings(Examples(X, y))
         checkpoint = as_checkpoint(checkpoint)  # which is checked before any work is done
         columns = {name: column for name, column in columns.items() if column is not None}
-        n = _check_columns({"y": y, "X": X, **columns})
+        # Some estimators need outputs only.
+        n = _check_columns({"y": y, **columns} if X is None else {"y": y, "X": X, **columns})
         score = self._score(y, columns)
         scores = []
-        for k, (train, test) in enumerate(_folds(self.cv, X, n)):
+        for k, (train, test) in enumerate(_folds(self.cv, y if X is None else X, n)):
             X_train, y_train, of_train = _rows(X, y, columns, train)
             X_test, y_test, of_test = _rows(X, y, columns, test)
             try:
@@ -139,7 +140,7 @@ class PathCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     def __getattr__(self, name: str) -> Any:
         # Called for what is not defined here: the methods and fitted attributes of the best estimator.
         if name.startswith("_") or not hasattr(vars(self).get("best_estimator_", vars(self).get("estimator")), name):
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            raise AttributeError(f"{quoted(type(self).__name__)} object has no attribute {quoted(name)}")
         return getattr(self._best(name), name)
 
     def _best(self, name: str) -> Any:
@@ -191,7 +192,7 @@ def _count(column: Any) -> int | None:
     """The number of entries; None if it has no length."""
     if hasattr(column, "shape") and column.shape:
         return int(column.shape[0])
-    return len(column) if hasattr(column, "__len__") else None
+    return len(column) if has_length(column) else None
 
 
 def _check_columns(columns: _Columns) -> int:
@@ -210,7 +211,7 @@ def _check_columns(columns: _Columns) -> int:
 def _rows(X: Any, y: Any, columns: _Columns, of: NDArray[np.int64]) -> tuple[Any, Any, _Columns]:
     """These examples of X, y and everything else that has one entry per example."""
     return (
-        _safe_indexing(X, of),
+        None if X is None else _safe_indexing(X, of),
         _safe_indexing(y, of),
         {name: _safe_indexing(column, of) for name, column in columns.items()},
     )

@@ -1,5 +1,6 @@
 """Probabilistic context-free grammars, estimated by counting: a generative baseline."""
 
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -9,7 +10,7 @@ from margrave.binding import bind
 from margrave.estimators.estimator import Estimator
 from margrave.estimators.model import Origin
 from margrave.estimators.models.pcfg import PCFGModel
-from margrave.examples import Examples
+from margrave.estimators.weighting import weighted
 from margrave.maps import SpanMap
 from margrave.structures.grammar import Grammar
 
@@ -18,7 +19,7 @@ class PCFG(Estimator, PCFGModel):
     """A probabilistic context-free grammar: the probability of a rule is its share among the rules of its symbol.
 
     It is decoded like the grammars of `ConstituencyParser`, whose weights are then log probabilities. Only the unary
-    chains of the training data occur.
+    chains of the training data occur. Counting minimizes no objective, so it has neither a `C` nor `fit_path`.
 
     Attributes
     ----------
@@ -33,23 +34,26 @@ class PCFG(Estimator, PCFGModel):
     (S (NP (N N)) (VP (V V) (NP (N N))))
     """
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Count the rules of trees.
 
         Parameters
         ----------
         X : the sentences; None takes them from the trees.
         y : a tree for each sentence.
+        sample_weight : one factor per tree on its counts.
         """
         self._check_parameters()
+        examples = weighted(replace(self._given(X, y), training=True), sample_weight)
+        X, y = examples.X, examples.Y
         sentences, trees, short = self._short_trees(self.sentences_of(y) if X is None else X, y)
-        examples = Examples(sentences, trees, training=True).some(short)
-        structure = self._structure(examples)
-        outputs = structure.learn(examples.Y)
+        examples = replace(examples, X=sentences, Y=trees).some(short)
+        structure, weights = self._structure(examples), examples.extra("sample_weight")
+        outputs = structure.learn(examples.Y) if weights is None else structure.learn_weighted(examples.Y, weights)
         outputs.check()
         rules = SpanMap(0, outputs.compiled.rule_names())
         bind(structure, rules, examples, outputs=outputs)
-        self.n_long_ = len(y) - len(short)
+        self.n_long_ = len(trees) - len(short)
         self._set_origin(Origin("rules are counted"))
         self._set_model(outputs, rules, None, log_probabilities(outputs, self.smoothing))
         return self
@@ -58,11 +62,11 @@ class PCFG(Estimator, PCFGModel):
 def log_probabilities(grammar: Grammar, smoothing: float) -> NDArray[np.float64]:
     """The log probabilities of all rules, in the order of their parts; of rules that join pieces, 0."""
     compiled = grammar.compiled
-    unary: dict[tuple[str, ...], int] = {}
+    unary: dict[tuple[str, ...], float] = {}
     for label, times in grammar.labels.items():
         for pair in zip(label.path[:-1], label.path[1:], strict=True):
             unary[pair] = unary.get(pair, 0) + times
-    counts: list[tuple[str | None, int | None]] = [
+    counts: list[tuple[str | None, float | None]] = [
         *((rule[0], grammar.binary.get(rule)) for rule in compiled.binary),
         *((rule[0], grammar.lexical.get(rule)) for rule in compiled.lexical),
         *((rule[0], unary.get(rule)) for rule in compiled.unary),

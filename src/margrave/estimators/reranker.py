@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from margrave.errors import MargraveError, Message, setting, the_first
 from margrave.estimators.base import StructuredEstimator, Training
-from margrave.estimators.models.reranker import RerankingModel, count
+from margrave.estimators.models.reranker import RerankingModel, counts_of
 from margrave.examples import Examples
-from margrave.losses import Cost, LossFamily
+from margrave.losses import Cost, LossFamily, loss_named
 from margrave.losses.costs import GivenCosts
 from margrave.maps import SparseMap, table_named
 from margrave.structures import CandidateLists
@@ -24,7 +24,8 @@ class Reranker(RerankingModel, StructuredEstimator):
 
     An example of X is a list of candidates, which are dictionaries from names to numbers or lists of names, or a dense
     or sparse matrix with one row per candidate. y has the index of the good candidate, or the indices of all good ones,
-    best first. If several are good, learners use the first as the right one, and the others cost nothing.
+    best first. If several are good, learners use the first as the right one, and the others cost nothing; "latent-log"
+    maximizes the probability of all good ones together, and "latent-hinge" separates the best of them from the others.
 
     Attributes
     ----------
@@ -62,6 +63,9 @@ class Reranker(RerankingModel, StructuredEstimator):
         self._map(NoOutputs())
         return loss
 
+    def _structure(self, examples: Examples) -> CandidateLists:
+        return CandidateLists(divided=examples.training and loss_named(self.loss).latent)
+
     def _map(self, outputs: NoOutputs) -> SparseMap:
         table = table_named(self.weights)
         if type(table).name != "table" or table.pairs != "all":
@@ -78,7 +82,7 @@ class Reranker(RerankingModel, StructuredEstimator):
         X = [x.tocsr() if hasattr(x, "tocsr") else x for x in lists]
         if not X:
             raise MargraveError("there are no examples to learn from.")
-        counts = [count(x) for x in X]
+        counts = counts_of(X)
         good, costs = good_lists(examples.Y, counts), examples.extra("costs")
         examples = replace(examples, X=X, Y=good)
         if costs is not None:

@@ -8,15 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
-from margrave.checks import flag
-from margrave.data.substitution import SubstitutionMatrix, matrix_named
-from margrave.errors import MargraveError
+from margrave.checks import flag, has_length
+from margrave.data.substitution import BLOSUM62, SubstitutionMatrix, are_amino_acids, matrix_named
+from margrave.errors import MargraveError, quoted
 from margrave.estimators.base import StructuredEstimator, Training
 from margrave.estimators.model import check_choice
 from margrave.estimators.models.sequence_aligner import AlignerModel, AlignmentScores
 from margrave.examples import Examples
 from margrave.features.base import Features
-from margrave.features.sequences import Sequences
+from margrave.features.sequences import LETTERS, EncodedSequence, Sequences, each_sequence, sequence_columns
 from margrave.learners import Objective
 from margrave.losses import Cost, LossFamily, loss_named
 from margrave.losses.costs import F1
@@ -37,8 +37,10 @@ class AlignmentEstimator(AlignmentScores, StructuredEstimator, saved_as=""):
     end_gaps: bool
     start: str | SubstitutionMatrix | None
 
+    start_: SubstitutionMatrix | None = None  # what `start` stands for with the training data
+
     def _default_features(self) -> Features:
-        return Sequences(also=() if self.start is None else matrix_named(self.start).letters)
+        return Sequences(also=() if self.start_ is None else self.start_.letters)
 
     def _map(self, outputs: Any) -> AlignmentMap:
         return AlignmentMap(
@@ -51,10 +53,9 @@ class AlignmentEstimator(AlignmentScores, StructuredEstimator, saved_as=""):
     def _check_parameters(self) -> LossFamily:
         loss: LossFamily = super()._check_parameters()
         self._check_structure()
-        if self.start is not None:
+        if self.start is not None and not (isinstance(self.start, str) and self.start == "auto"):
             matrix_named(self.start)
-            # The scores of w0 enter with gamma, and what a difference of losses subtracts has gamma = 0.
-            if not loss.of_family or loss.zero_one or not loss.convex:
+            if not _takes_offset(loss):
                 raise MargraveError(
                     "a matrix to start from needs a convex loss of the family with a cost that decomposes over parts: "
                     "'log', 'hinge' or 'softmax-margin'."
@@ -69,11 +70,11 @@ class AlignmentEstimator(AlignmentScores, StructuredEstimator, saved_as=""):
     # the costs (losses/offset.h), which enter with gamma = 1 for losses that have no cost of their own.
 
     def _costs(self, loss: LossFamily, outputs: Any, examples: Examples) -> Cost | None:
-        return None if self.start is not None and loss.gamma == 0 else loss.costs
+        return None if self.start_ is not None and loss.gamma == 0 else loss.costs
 
     def _training(self, examples: Examples, loss: LossFamily) -> Training:
         training = super()._training(examples, loss)
-        if self.start is None:
+        if training.model.start_ is None:
             return training
         w0 = self._start_weights(training)
         problem = _core.offset(training.bound.problem, w0 / (loss.gamma or 1.0))
@@ -81,23 +82,65 @@ class AlignmentEstimator(AlignmentScores, StructuredEstimator, saved_as=""):
 
     def _start_weights(self, training: Training) -> Weights:
         assert isinstance(training.feature_map, AlignmentMap)
-        natural = matrix_named(self.start).measured_in(1.0)
+        natural = training.model.start_.measured_in(1.0)
         return training.feature_map.from_matrix(natural, training.bound.problem.dim)
 
     def _objective(
         self, training: Training, loss: LossFamily, kind: type[Objective] = Objective, **more: Any
     ) -> Objective:
-        if self.start is not None and loss.gamma == 0:
+        if training.model.start_ is not None and loss.gamma == 0:
             loss = LossFamily(loss.beta, 1.0)
         return super()._objective(training, loss, kind, **more)
 
     def _dev_score(self, examples: Examples, training: Training) -> Callable[[Weights], float]:
         score = super()._dev_score(examples, training)
-        w0 = self._start_weights(training) if self.start is not None else None
+        w0 = None if training.model.start_ is None else self._start_weights(training)
         return score if w0 is None else lambda u: score(u + w0)
 
     def _set_fitted(self, training: Training, w: Weights) -> None:
-        super()._set_fitted(training, w if self.start is None else w + self._start_weights(training))
+        super()._set_fitted(training, w if training.model.start_ is None else w + self._start_weights(training))
+
+
+def matrix_to_start_from(
+    start: str | SubstitutionMatrix | None, X: Any, loss: LossFamily, features: Any = None
+) -> SubstitutionMatrix | None:
+    """What `start` stands for; "auto" is BLOSUM62 if the sequences are proteins and the loss can start from a matrix.
+
+    Parameters
+    ----------
+    start : the setting.
+    X : pairs of sequences, or natives with candidates.
+    loss : the loss.
+    features : what reads the sequences, which may take letters as others.
+    """
+    if start == "auto":
+        letters = _letters(X)
+        if isinstance(features, Sequences):
+            letters = {features.letter(each) for each in letters}
+        return BLOSUM62 if _takes_offset(loss) and are_amino_acids(letters) else None
+    return None if start is None else matrix_named(start)
+
+
+def _takes_offset(loss: LossFamily) -> bool:
+    """Whether weights can be measured from a matrix with this loss.
+
+    The scores of w0 enter with gamma, and what a difference of losses subtracts has gamma = 0.
+    """
+    return loss.of_family and not loss.zero_one and loss.convex
+
+
+def _letters(X: Any) -> set[str]:
+    """The letters of sequences; none if their positions have attributes."""
+    found: set[str] = set()
+    for where, sequence in each_sequence(X):
+        if isinstance(sequence, EncodedSequence):
+            letters = sequence.views.values[LETTERS] if sequence.views.single else ()
+        else:
+            letters = sequence_columns(sequence, where)[LETTERS]
+        if isinstance(letters, int) or not (isinstance(letters, str) or all(isinstance(a, str) for a in letters)):
+            return set()
+        found.update(letters)
+    return found
 
 
 class SequenceAligner(AlignerModel, AlignmentEstimator):
@@ -112,6 +155,7 @@ class SequenceAligner(AlignerModel, AlignmentEstimator):
     ----------
     coef_ : the weights.
     matrix_ : the learned substitution matrix.
+    start_ : the matrix that the weights are measured from, or None; it is not saved.
 
     >>> pairs = [("ACGT", "AGT"), ("TTACG", "TACG"), ("GATTA", "GTTA")]
     >>> known = [("ACGT", "A-GT"), ("TTACG", "-TACG"), ("GATTA", "G-TTA")]
@@ -148,7 +192,7 @@ class SequenceAligner(AlignerModel, AlignmentEstimator):
             check_choice("tied", self.tied, ("auto",))
         elif self.tied and loss.gamma > 0:
             raise MargraveError(
-                f"the loss {loss.name!r} counts wrong pairs by their places, which tied parts do not tell: pass "
+                f"the loss {quoted(loss.name)} counts wrong pairs by their places, which tied parts do not tell: pass "
                 "tied=False."
             )
         if flag("edges", self.edges) and self.tied is True:
@@ -156,7 +200,8 @@ class SequenceAligner(AlignerModel, AlignmentEstimator):
         return loss
 
     def _prepared(self, examples: Examples) -> tuple[Examples, dict[str, Any]]:
-        return replace(examples, Y=self._outputs(examples.Y, examples.X)), {}
+        start = matrix_to_start_from(self.start, examples.X, loss_named(self.loss), self.features)
+        return replace(examples, Y=self._outputs(examples.Y, examples.X)), {"start_": start}
 
     def _completed(self, examples: Examples, outputs: Any) -> Examples:
         examples = super()._completed(examples, outputs)
@@ -174,7 +219,7 @@ class SequenceAligner(AlignerModel, AlignmentEstimator):
 def _only_letters(X: Any) -> bool:
     """Whether all that is known of sequences is their letters."""
     for pair in X:
-        for sequence in pair if hasattr(pair, "__len__") and len(pair) == 2 else ():
+        for sequence in pair if has_length(pair) and len(pair) == 2 else ():
             views = getattr(sequence, "views", None)
             if views is not None:
                 return bool(views.single and list(views.values) == ["letters"])

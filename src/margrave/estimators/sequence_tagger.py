@@ -1,11 +1,14 @@
 """Tags for the tokens of sequences: conditional random fields, structural SVMs, perceptrons."""
 
+from collections.abc import Callable
 from typing import Any
 
 from margrave.data.tags import alternatives_of
 from margrave.errors import MargraveError
-from margrave.estimators.base import StructuredEstimator
+from margrave.estimators.base import StructuredEstimator, Training
+from margrave.estimators.model import Weights
 from margrave.estimators.models.sequence_tagger import TaggerModel
+from margrave.estimators.models.sequences import as_lists, check_any, not_empty, numbered, without_empty
 from margrave.examples import Examples
 from margrave.losses import LossFamily
 from margrave.maps import ChainMap, table_named
@@ -15,6 +18,23 @@ class TokenTagger(StructuredEstimator, saved_as=""):
     """What taggers share."""
 
     starts: int
+
+    def _training(self, examples: Examples, loss: LossFamily) -> Training:
+        examples = as_lists(examples)
+        kept = not_empty(examples)
+        if kept is None:
+            return super()._training(examples, loss)
+        check_any(kept)
+        with numbered(kept):
+            return super()._training(without_empty(examples, kept), loss)
+
+    def _dev_score(self, examples: Examples, training: Training) -> Callable[[Weights], float]:
+        examples = as_lists(examples)
+        kept = not_empty(examples)
+        if kept is None:
+            return super()._dev_score(examples, training)
+        with numbered(kept):
+            return super()._dev_score(without_empty(examples, kept), training)
 
     def _n_starts(self, loss: LossFamily) -> int:
         return self.starts if loss.latent else 1

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from margrave.checks import has_length
 from margrave.data.taxonomy import as_taxonomy
-from margrave.errors import MargraveError
+from margrave.errors import MargraveError, quoted
 from margrave.estimators.base import Training
 from margrave.estimators.linear_classifier import LinearClassifier
 from margrave.estimators.models.taxonomy_classifier import TaxonomyModel
@@ -61,14 +62,14 @@ class TaxonomyClassifier(TaxonomyModel, LinearClassifier):
     def _all_classes(self, seen: Labels) -> Labels:
         if self.classes is None:
             return seen
-        if isinstance(self.classes, str | bytes):
-            raise MargraveError(f"classes must be a list of classes, and it is {self.classes!r}.")
+        if not has_length(self.classes):
+            raise MargraveError(f"classes must be a list of classes, and it is {quoted(self.classes)}.")
         everything = Labels.of(list(self.classes))
         everything.check()
         known = set(everything.classes.tolist())
         for name in seen.classes.tolist():
             if name not in known:
-                raise MargraveError(f"an example has the class {name!r}, which is not among classes=.")
+                raise MargraveError(f"an example has the class {quoted(name)}, which is not among classes=.")
         return everything
 
     def _described(self, classes: list[Any]) -> OutputMatrix:

@@ -4,7 +4,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 from margrave.options import option
-from margrave.settings.learning import LOSS_HELP, LOSS_OBJECTS, JobSettings, LearningSettings
+from margrave.settings.learning import LOSS_HELP, LOSS_OBJECTS, TOL_HELP, JobSettings, LearningSettings
 
 if TYPE_CHECKING:
     from margrave.data import SubstitutionMatrix
@@ -16,20 +16,36 @@ MODES = {"global": "whole sequences", "local": "parts of both", "semi-global": "
 GAPS = {"affine": "by scores for opening and for extending a gap", "linear": "by their length"}
 
 
+_DECODE = "Which alignment is predicted."
+_DECODERS = {
+    "score": "the alignment with the highest score",
+    "accuracy": "the alignment with the highest expected accuracy: the sum over its pairs of their posterior "
+    "probability minus caution",
+}
+_START = (
+    'Scores from which the weights are measured: "BLOSUM62" (with 10 and 1 half-bits for gaps), or "auto", which is '
+    "BLOSUM62 if the training data are proteins and the loss allows it. Small C stay close to them."
+)
+_START_OBJECTS = (
+    "Also a `SubstitutionMatrix`; both are converted to natural logarithms by the unit of the matrix. The loss must be "
+    'convex with a cost that decomposes over parts: "log", "hinge", "softmax-margin" or "perceptron". The letters of '
+    "the matrix are known besides those of the training data. Sequences are proteins if all letters are those of "
+    "BLOSUM62, and some of them are not codes of nucleotides."
+)
+
+
+def way_to_decode(decode: str, mode: str) -> str:
+    """What `decode` stands for in this mode."""
+    if isinstance(decode, str) and decode == "auto":
+        return "accuracy" if mode == "global" else "score"
+    return decode
+
+
 @dataclass(eq=False, repr=False, kw_only=True)
 class DecodingSettings(JobSettings):
     """How alignments are predicted."""
 
-    decode: str = option(
-        "score",
-        "Which alignment is predicted.",
-        choices={
-            "score": "the alignment with the highest score",
-            "accuracy": "the alignment with the highest expected accuracy: the sum over its pairs of their posterior "
-            "probability minus caution",
-        },
-        what="way to decode",
-    )
+    decode: str = option("score", _DECODE, choices=_DECODERS, what="way to decode")
     caution: float = option(
         0.0,
         'With the decoder "accuracy": from 0, which favors recall, to 1, which favors precision.',
@@ -47,15 +63,7 @@ class AlignmentSettings(LearningSettings):
     symmetric: bool = option(True, "Whether the score of a pair of letters does not depend on their order.")
     gap_residues: bool = option(False, "Give every letter scores of its own in gaps.")
     end_gaps: bool = option(False, "Give gaps at the ends of sequences scores of their own.")
-    start: "str | SubstitutionMatrix | None" = option(
-        None,
-        'Scores from which the weights are measured: "BLOSUM62" (with 10 and 1 half-bits for gaps). Small C stay close '
-        "to them.",
-        python="Also a `SubstitutionMatrix`; both are converted to natural logarithms by the unit of the matrix. The "
-        'loss must be convex with a cost that decomposes over parts: "log", "hinge", "softmax-margin" or "perceptron". '
-        "Its letters are known besides those of the training data.",
-        if_none="0",
-    )
+    start: "str | SubstitutionMatrix | None" = option(None, _START, python=_START_OBJECTS, if_none="0")
     features: "Features | str | None" = option(
         "default",
         '`margrave.features.Sequences`, "default" for the letters of the training data, or None if X is encoded.',
@@ -72,6 +80,15 @@ class AlignerSettings(DecodingSettings, AlignmentSettings):
         'pairs that are wrong; "f1" is 1 - F1 of the pairs, for sequences of up to 40 letters.',
     )
     _: KW_ONLY
+    # The defaults of tol, decode and start were measured on training data (docs/choosing.md).
+    tol: float = option(1e-3, TOL_HELP, at_least=0)
+    decode: str = option(
+        "auto",
+        _DECODE,
+        choices={"auto": "accuracy for global alignments, and otherwise score", **_DECODERS},
+        what="way to decode",
+    )
+    start: "str | SubstitutionMatrix | None" = option("auto", _START, python=_START_OBJECTS, if_none="0")
     tied: bool | str = option(
         "auto",
         'Whether parts belong to letters, which takes less memory, or to places; "auto" ties them if the loss has no '

@@ -127,5 +127,37 @@ class GraphSettings(GraphInferenceSettings):
         },
     )
     intercept: bool = option(True, "Give nodes and edges one more feature that is always present.")
+    states: int | Mapping[Any, int] = option(
+        1,
+        "Hidden states of each label: nodes with the same label can then differ. They need the log loss.",
+        python="Also a mapping from labels to numbers.",
+        at_least=1,
+        at_most=1000,
+    )
+    starts: int = option(
+        3,
+        "Number of starting points where labels are unknown or have hidden states; the model with the lowest objective "
+        "wins.",
+        python="The first is zero, the others are random.",
+        at_least=1,
+        at_most=1000,
+    )
+    iterations: int = option(
+        500,
+        "With approximate inference, the most iterations of the search for the best labeling of a graph (AD3). A "
+        "labeling that is not proved to be best by then is the best one found.",
+        python="`inference_report` tells the share of graphs where it is proved.",
+        at_least=1,
+        at_most=10**6,
+    )
+    decode: str = option(
+        "best",
+        "Which labels are predicted.",
+        choices={
+            "best": "the labeling of the whole graph with the highest score",
+            "marginals": "the most probable label of each node",
+        },
+        what="way to decode",
+    )
     neighbors: int = option(4, "Neighbors of each cell of a grid, or each pixel of an image.", choices=(4, 8))
     window: Any = option(1, "The features of a pixel are the values in a square of this size around it.")

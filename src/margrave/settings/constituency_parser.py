@@ -4,12 +4,19 @@ from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 from margrave.options import option
-from margrave.settings.learning import LOSS_HELP, LOSS_OBJECTS, JobSettings, LearningSettings
+from margrave.settings.learning import LOSS_HELP, LOSS_OBJECTS, TOL_HELP, JobSettings, LearningSettings
 
 if TYPE_CHECKING:
     from margrave.features.base import Features
     from margrave.losses import LossFamily
     from margrave.maps import Kernel
+
+
+_DECODE = "Which tree is predicted."
+_DECODERS = {
+    "best": "the tree with the highest score",
+    "mbr": "the tree with the largest sum of probability minus threshold over its constituents",
+}
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -43,14 +50,7 @@ class GrammarSettings(JobSettings):
         at_least=0,
         at_most=2**31 - 1,
     )
-    decode: str = option(
-        "best",
-        "Which tree is predicted.",
-        choices={
-            "best": "the tree with the highest score",
-            "mbr": "the tree with the largest sum of probability minus threshold over its constituents",
-        },
-    )
+    decode: str = option("best", _DECODE, choices=_DECODERS)
     threshold: float = option(
         0.3, 'The threshold of "mbr"; higher values predict fewer constituents.', at_least=0, at_most=1
     )
@@ -69,12 +69,19 @@ class ConstituencySettings(GrammarSettings, LearningSettings):
     )
     _: KW_ONLY
     grammar: str = option(
-        "rules",
+        "spans",
         "Which trees there are.",
         choices={
-            "rules": "those of the grammar of the training trees",
             "spans": "all, so any label may be over any span; features are templates over spans",
+            "rules": "those of the grammar of the training trees",
         },
+    )
+    # The defaults of grammar, tol and decode were measured on training data (docs/choosing.md).
+    tol: float = option(1e-2, TOL_HELP, at_least=0)
+    decode: str = option(
+        "auto",
+        _DECODE,
+        choices={"auto": "mbr for losses of probabilities, such as log, and otherwise best", **_DECODERS},
     )
     prune: float | None = option(
         None,

@@ -4,7 +4,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 from margrave.options import option
-from margrave.settings.learning import LOSS_HELP, LOSS_OBJECTS, LearningSettings
+from margrave.settings.learning import C_HELP, LOSS_HELP, LOSS_OBJECTS, TOL_HELP, LearningSettings
 
 if TYPE_CHECKING:
     from margrave.features.base import Features
@@ -22,6 +22,9 @@ class ParserSettings(LearningSettings):
         "label if labels are predicted jointly.",
     )
     _: KW_ONLY
+    # The defaults of C, tol, order and decode were measured on training data (docs/choosing.md).
+    C: float = option(0.1, C_HELP, above=0)
+    tol: float = option(1e-2, TOL_HELP, at_least=0)
     order: int = option(
         1,
         "1 scores single arcs. 2 also scores pairs of children of a head, and a head with its own head: more accurate "
@@ -70,9 +73,10 @@ class ParserSettings(LearningSettings):
         },
     )
     decode: str = option(
-        "best",
+        "auto",
         "Which tree is predicted.",
         choices={
+            "auto": "mbr for losses of probabilities, such as log, with exact inference, and otherwise best",
             "best": "the tree with the highest score",
             "mbr": "the tree with the highest expected number of correct heads, or of correct pairs of head and label "
             "if labels are joint",

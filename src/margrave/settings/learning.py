@@ -3,6 +3,7 @@
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
+from margrave.checks import truth
 from margrave.errors import MargraveError, either
 from margrave.options import option
 
@@ -25,6 +26,8 @@ LOSS_HELP = f"{either(LOSSES)}."
 LOSS_OBJECTS = "Also an object of `margrave.losses`."
 LEARNER_HELP = f"{either(LEARNERS)}; auto chooses by the loss and the size of the data."
 LEARNER_OBJECTS = "Also an object of `margrave.learners`."
+C_HELP = "Inverse regularization strength: larger values fit the training data more closely."
+TOL_HELP = "Relative gap at which to stop."
 
 
 def _jobs(what: str, value: Any) -> Any:
@@ -53,16 +56,21 @@ class LearningSettings(JobSettings):
 
     loss: "str | LossFamily" = option("log", LOSS_HELP, python=LOSS_OBJECTS)
     _: KW_ONLY
-    C: float = option(
-        1.0, "Inverse regularization strength: larger values fit the training data more closely.", above=0
-    )
+    C: float = option(1.0, C_HELP, above=0)
     learner: "str | Learner" = option("auto", LEARNER_HELP, python=LEARNER_OBJECTS)
     max_iter: int | None = option(
-        None, "Maximum number of passes.", at_least=1, at_most=10**9, if_none="depends on the learner"
+        None,
+        "Maximum number of passes, apart from repeated steps and certificates.",
+        at_least=1,
+        at_most=10**9,
+        if_none="depends on the learner",
     )
-    tol: float = option(1e-4, "Relative gap at which to stop.", at_least=0)
+    max_seconds: float | None = option(
+        None, "Time after which to stop, also within a pass.", above=0, if_none="no limit"
+    )
+    tol: float = option(1e-4, TOL_HELP, at_least=0)
     random_state: int = option(0, "Random seed for the order of examples and whatever else is drawn.", at_least=0)
-    verbose: Any = option(False, "Report progress.")
+    verbose: Any = option(False, "Report progress.", check=truth)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

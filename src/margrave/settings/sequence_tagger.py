@@ -28,7 +28,9 @@ class TokenSettings(TableSettings):
     )
     start: bool = option(False, "Give the label of the first position additional weights.")
     stop: bool = option(False, "Give the label of the last position additional weights.")
-    transition_scale: Any = option(1.0, "Factor on the features of transitions.")
+    transition_scale: float = option(
+        1.0, "Factor on the features of transitions.", at_least=0, what="the scale of transitions"
+    )
     tied: bool = option(True, "Share one table of transition parts among all positions; some learners require False.")
     starts: int = option(
         3,
@@ -44,7 +46,7 @@ class TaggerSettings(TokenSettings):
     """What a `SequenceTagger` can be told."""
 
     order: int = option(
-        1, "Number of preceding labels on which a label depends.", choices=(1, 2, 3), what="the order of a chain"
+        1, "Number of preceding labels on which a label depends.", choices=(0, 1, 2, 3), what="the order of a chain"
     )
     forbidden: Collection[tuple[Any, Any]] = option((), "Pairs of neighboring labels that no output may contain.")
 

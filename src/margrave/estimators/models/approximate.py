@@ -8,7 +8,6 @@ import numpy as np
 from margrave import _core
 from margrave.errors import MargraveError
 from margrave.estimators.model import StructuredModel
-from margrave.examples import Examples
 
 
 @dataclass(frozen=True)
@@ -33,7 +32,7 @@ class ApproximateModel(StructuredModel, saved_as=""):
         ----------
         X : as in `fit`.
         """
-        bound = self._bind(Examples(X))
+        bound = self._bind(self._given(X))
         status = bound.approximate
         if status is None:
             raise MargraveError(

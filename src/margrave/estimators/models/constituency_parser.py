@@ -1,6 +1,7 @@
 """Models that predict constituent trees."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -8,15 +9,17 @@ from numpy.typing import NDArray
 
 from margrave import _core
 from margrave.binding import BoundProblem
+from margrave.checks import has_length, is_list
 from margrave.data.constituents import Constituent, Tree
-from margrave.errors import MargraveError, unknown
+from margrave.errors import MargraveError, setting, unknown
 from margrave.estimators.model import StructuredModel, check_choice
 from margrave.examples import Examples
 from margrave.features import SpanTemplates
-from margrave.maps import Kernel, SpanMap, table_named
+from margrave.maps import SpanMap, table_named
 from margrave.maps.span_kernel import check_kernel
 from margrave.metrics.brackets import bracket_scores
-from margrave.settings.constituency_parser import ConstituencySettings
+from margrave.options import options_of
+from margrave.settings.constituency_parser import ConstituencySettings, GrammarSettings
 from margrave.structures.constituents import (
     ConstituentTree,
     ContextFreeTree,
@@ -31,6 +34,7 @@ from margrave.structures.constituents import (
 from margrave.structures.grammar import Grammar
 
 NO_TAG = "X"  # of words whose tags are to be predicted, where a model does not predict tags
+_OF_RULES = ("terminals", "binarize", "horizontal", "vertical", "rare")  # settings without a meaning for spans
 _BATCH = 50  # sentences whose probabilities are in memory together
 
 
@@ -44,7 +48,7 @@ class ConstituencyModel(StructuredModel, saved_as=""):
     grammar: str = "rules"
     prune: float | None = None
 
-    pruner_: Any = None  # the grammar that prunes
+    pruner_: "ConstituencyModel | None" = None  # the grammar that prunes
     n_partial_: int = 0
 
     def sentences_of(self, trees: Sequence[Any]) -> list[list[Any]]:
@@ -59,6 +63,16 @@ class ConstituencyModel(StructuredModel, saved_as=""):
             return [tree.words for tree in found]
         return [list(zip(tree.words, tree.tags, strict=True)) for tree in found]
 
+    def score(self, X: Any, y: Any) -> float:
+        """Compute the F1 score of labeled brackets, as evalb counts them.
+
+        Parameters
+        ----------
+        X : the sentences; None takes them from the trees.
+        y : a tree for each sentence.
+        """
+        return super().score(self.sentences_of(y) if X is None else X, y)
+
     @property
     def grammar_(self) -> Any:
         """The grammar."""
@@ -72,7 +86,7 @@ class ConstituencyModel(StructuredModel, saved_as=""):
         ----------
         X : as in `fit`.
         """
-        return [most_probable(self.outputs_, table) for table in self._predict_marginals(Examples(X))]
+        return [most_probable(self.outputs_, table) for table in self._predict_marginals(self._given(X))]
 
     @property
     def labels_(self) -> list[str]:
@@ -80,10 +94,14 @@ class ConstituencyModel(StructuredModel, saved_as=""):
         self._check_fitted()
         return constituent_labels(self.outputs_)
 
+    def _given(self, X: Any, *Y: Any, extras: Mapping[str, Any] | None = None) -> Examples:
+        """The examples; where there are trees, X may be None."""
+        given = super()._given(*Y if X is None and Y else (X,), *Y, extras=extras)
+        return replace(given, X=X)
+
     def _predict(self, examples: Examples) -> list[Tree]:
-        check_choice("decode", self.decode, ("best", "mbr"))
         bound = self._bind(examples)
-        if self.decode == "best":
+        if self._way_to_decode() == "best":
             parts = _core.argmax_all(bound.problem, self.coef_, self._threads())
         else:
             begin, _, mu = _core.marginals_all(bound.problem, self.coef_, self._temperature(), self._threads())
@@ -92,6 +110,13 @@ class ConstituencyModel(StructuredModel, saved_as=""):
         outputs: list[Spans] = bound.decode(*parts)
         self.n_partial_ = sum(spans.in_pieces for spans in outputs)
         return self._finished(bound.examples, outputs, range(len(outputs)))
+
+    def _way_to_decode(self) -> str:
+        """What `decode` stands for."""
+        check_choice("decode", self.decode, ("auto", "best", "mbr"))
+        if self.decode == "auto":
+            return "mbr" if self._has_probabilities() else "best"
+        return self.decode
 
     def _finished(self, examples: Examples, outputs: Sequence[Spans], owners: Sequence[int]) -> list[Tree]:
         return [spans.tree(examples.X[i]) for spans, i in zip(outputs, owners, strict=True)]
@@ -117,12 +142,12 @@ class ConstituencyModel(StructuredModel, saved_as=""):
 
     def _inputs(self, X: Any) -> list[Sentence]:
         """The words of sentences with their tags; what is not given has a name of its own."""
-        if isinstance(X, str | bytes) or not hasattr(X, "__len__"):
+        if not has_length(X):
             raise MargraveError(f"X must be a list of sentences, each a list of words, not {type(X).__name__}.")
         words_only = self.terminals == "words"
         found: list[Sentence] = []
         for i, sentence in enumerate(X):
-            if isinstance(sentence, str | bytes) or not hasattr(sentence, "__len__"):
+            if not has_length(sentence):
                 raise MargraveError(
                     f"example {i}: a sentence must be a list of words, not {type(sentence).__name__}: did you mean [X]?"
                 )
@@ -130,10 +155,10 @@ class ConstituencyModel(StructuredModel, saved_as=""):
                 raise MargraveError(f"example {i} has no words.")
             rows = []
             for t, row in enumerate(sentence, 1):
-                pair = (row, NO_TAG if words_only else row) if isinstance(row, str) else tuple(row)
-                if len(pair) < 2 and words_only:
+                pair = (row, NO_TAG if words_only else row) if isinstance(row, str) else _columns_of(row)
+                if len(pair) == 1 and words_only:
                     pair = (*pair, NO_TAG)
-                if len(pair) < 2 or not all(isinstance(each, str) and each for each in pair):
+                if len(pair) != 2 or not all(isinstance(each, str) and each for each in pair):
                     raise MargraveError(f"example {i}, word {t}: a word must be a pair (word, tag), or a string.")
                 rows.append(pair)
             found.append(rows)
@@ -173,6 +198,8 @@ class ParsingModel(ConstituencySettings, ConstituencyModel, saved_as="Constituen
     def _check_parameters(self) -> Any:
         checked = super()._check_parameters()
         self._structure(Examples([]))
+        if self.grammar == "spans":
+            self._check_rules()
         if self.features is not None and not isinstance(self.features, str | SpanTemplates):
             raise MargraveError(f"features of a parser must be SpanTemplates, not {type(self.features).__name__}.")
         if self.kernel is not None:
@@ -182,7 +209,14 @@ class ParsingModel(ConstituencySettings, ConstituencyModel, saved_as="Constituen
         table_named(self.weights, self.kernel)
         return checked
 
-    def _check_kernel(self, kernel: Kernel) -> None:
+    def _check_rules(self) -> None:
+        """Refuse settings of rules where there are none."""
+        for each in options_of(GrammarSettings):
+            if each.name in _OF_RULES and getattr(self, each.name) != each.default:
+                raise MargraveError(f"{each.name} is a setting of rules: use ", setting(grammar="rules"), ".")
+
+    def _check_kernel(self, kernel: Any) -> None:
+        table_named("all", kernel)  # which refuses what is no kernel
         check_kernel(kernel)
         if self.features is None:
             raise MargraveError("a kernel is between attributes of spans: give templates, or features='default'.")
@@ -262,3 +296,8 @@ def _with_words(tree: Tree, words: Any, example: int | None = None) -> Tree:
         return Tree(node.label, tuple(visit(child) for child in node.inner))
 
     return visit(tree)
+
+
+def _columns_of(row: Any) -> tuple[Any, ...]:
+    """The columns of a word; none if it has no columns."""
+    return tuple(row) if is_list(row) else ()

@@ -9,13 +9,14 @@ from numpy.typing import NDArray
 
 from margrave import _core
 from margrave.binding import BoundProblem
-from margrave.checks import whole
+from margrave.checks import has_length, whole
 from margrave.data import Arcs
-from margrave.errors import MargraveError, Message, setting
+from margrave.data.classes import same
+from margrave.errors import MargraveError, Message, quoted, setting
 from margrave.estimators.extras import LEARNING, PREDICTION, Extra
 from margrave.estimators.model import Weights, check_choice
 from margrave.estimators.models.approximate import ApproximateModel
-from margrave.estimators.models.arc_labeler import LabelerModel, check_weights
+from margrave.estimators.models.arc_labeler import LabelerModel, check_weights, has_tags
 from margrave.examples import Examples, some
 from margrave.features import ArcTemplates
 from margrave.maps import TreeMap, table_named
@@ -82,7 +83,7 @@ class ParserModel(ParserSettings, ApproximateModel, saved_as="DependencyParser")
         ----------
         X : as in `fit`.
         """
-        return self._best(Examples(X))
+        return self._best(self._given(X))
 
     def predict_proba(
         self, X: Any, trees: Sequence[Sequence[Any]] | None = None, *, allowed: Any = None
@@ -123,14 +124,14 @@ class ParserModel(ParserSettings, ApproximateModel, saved_as="DependencyParser")
         n : the number of attributes, those with the largest differences.
         """
         n = whole("n", n, 1, 2**31 - 1)
-        bound = self._bind(Examples([x]))
+        bound = self._bind(self._given([x]))
         if not isinstance(self.map_, TreeMap):
             raise MargraveError("explain needs a parser with templates, which it names.")
         trees = bound.core
         _, heads, words, _ = trees.arcs()
         word = whole("word", word, 1, int(words.max()))
         candidates = dict(zip(heads[words == word].tolist(), np.flatnonzero(words == word).tolist(), strict=True))
-        probability = self._predict_marginals(Examples([x]))[0][word - 1]
+        probability = self._predict_marginals(self._given([x]))[0][word - 1]
         if head is None:
             predicted = self.predict([x])[0][word - 1]
             head = int(head_of(predicted))
@@ -157,7 +158,9 @@ class ParserModel(ParserSettings, ApproximateModel, saved_as="DependencyParser")
         X : as in `fit`.
         extras : what else is known of the sentences, such as `allowed`.
         """
-        bound = self._bind(Examples(X, extras=extras))
+        if not isinstance(extras, Mapping):
+            raise MargraveError(f"extras must be a dictionary, not {type(extras).__name__}.")
+        bound = self._bind(self._given(X, extras=extras))
         begin, _, mu = _core.marginals_all(bound.problem, self.coef_, self._temperature(), self._threads())
         theta = only_arcs(bound.core, begin, mu)
         _, heads, _ = bound.core.read(*_core.argmax_all(bound.problem, None, self._threads(), theta=theta))
@@ -174,7 +177,7 @@ class ParserModel(ParserSettings, ApproximateModel, saved_as="DependencyParser")
 
     def _best(self, examples: Examples) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32] | None]:
         """The predicted trees: where the words of each sentence begin, heads, and numbers of labels, if any."""
-        check_choice("decode", self.decode, ("best", "mbr"))
+        check_choice("decode", self.decode, ("auto", "best", "mbr"))
         bound = self._bind(examples)
         begin, heads, labels = bound.core.read(*self._best_parts(bound))
         if self.labeler_ is not None:
@@ -182,10 +185,17 @@ class ParserModel(ParserSettings, ApproximateModel, saved_as="DependencyParser")
         return begin, heads, labels if bound.core.labels else None
 
     def _best_parts(self, bound: BoundProblem[Any, Any]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        if self.decode == "best":
+        if self._way_to_decode() == "best":
             return _core.argmax_all(bound.problem, self.coef_, self._threads())
         begin, _, mu = _core.marginals_all(bound.problem, self.coef_, self._temperature(), self._threads())
         return _core.argmax_all(bound.problem, None, self._threads(), theta=only_arcs(bound.core, begin, mu))
+
+    def _way_to_decode(self) -> str:
+        """What `decode` stands for."""
+        if self.decode != "auto":
+            return self.decode
+        approximate = self.order == 2 and not self.projective_
+        return "mbr" if self._has_probabilities() and not approximate else "best"
 
     def _log_probability(self, examples: Examples) -> NDArray[np.float64]:
         """That of the heads and, if y has labels, of the labels given the heads."""
@@ -224,11 +234,11 @@ class ParserModel(ParserSettings, ApproximateModel, saved_as="DependencyParser")
             check_weights(self.weights)
             self._check_templates()
             return checked
-        if self.weights != "auto":
+        if not isinstance(self.weights, str) or self.weights != "auto":
             table_named(self.weights)
         for name, plain in (("order", 1), ("labels", False), ("prune", False)):
             if getattr(self, name) not in (plain, "auto"):
-                raise MargraveError(f"{name}={getattr(self, name)!r} needs features: pass ArcTemplates.")
+                raise MargraveError(f"{name}={quoted(getattr(self, name))} needs features: pass ArcTemplates.")
         return checked
 
     def _check_templates(self) -> None:
@@ -261,6 +271,10 @@ class ParserModel(ParserSettings, ApproximateModel, saved_as="DependencyParser")
             return "lengths" if self.order == 1 else "posterior"
         return self.prune
 
+    def _prunes_lengths(self, examples: Examples) -> bool:
+        known = self.pairs_ is not None and self._prunes() == "lengths"
+        return known and has_tags(examples.X) and examples.extra("allowed") is None
+
     def _completed(self, examples: Examples, outputs: Any) -> Examples:
         X, arcs = examples.encoded, examples.extra("arcs")
         if not isinstance(X, _core.TreeAttributes):
@@ -269,7 +283,8 @@ class ParserModel(ParserSettings, ApproximateModel, saved_as="DependencyParser")
             left = None
             if self.pruner_ is not None:
                 left = np.concatenate([np.zeros(0, np.bool_), *self.pruner_.arcs_left(examples.X, examples.extras)])
-            elif self.pairs_ is not None and self._prunes() == "lengths" and examples.extra("allowed") is None:
+            elif self._prunes_lengths(examples):
+                assert self.pairs_ is not None
                 left = self.pairs_.arcs(X)
             arcs = Arcs(X.words, left)
         if self.labels != "joint" or self.pairs_ is None:
@@ -278,18 +293,25 @@ class ParserModel(ParserSettings, ApproximateModel, saved_as="DependencyParser")
 
     def _score(self, Y: Any, predicted: Any, outputs: Any) -> float:
         """The fraction of words with the right head, and label if y has labels."""
-        if list(map(len, Y)) != list(map(len, predicted)):
+        if not has_length(Y) or [len(tree) if has_length(tree) else None for tree in Y] != list(map(len, predicted)):
             raise MargraveError("y must have a tree for each sentence, with a head for each of its words.")
         words = [(a, b) for gold, found in zip(Y, predicted, strict=True) for a, b in zip(gold, found, strict=True)]
         if not (has_labels(Y) and has_labels(predicted)):
             words = [(head_of(gold), head_of(found)) for gold, found in words]
-        right = sum(tuple(a) == tuple(b) if isinstance(a, list) else bool(a == b) for a, b in words)
+        right = sum(same_head(a, b) for a, b in words)
         return right / max(len(words), 1)
+
+
+def same_head(gold: Any, found: Any) -> bool:
+    """Whether the head of a word, or its pair (head, label), is the predicted one."""
+    if isinstance(gold, list | tuple):
+        return isinstance(found, tuple) and len(gold) == len(found) and all(map(same, gold, found))
+    return same(gold, found)
 
 
 def has_labels(Y: Any) -> bool:
     """Whether trees have pairs (head, label) instead of heads."""
-    first = next((tree[0] for tree in Y if hasattr(tree, "__len__") and len(tree)), 0) if hasattr(Y, "__len__") else 0
+    first = next((tree[0] for tree in Y if has_length(tree) and len(tree)), 0) if has_length(Y) else 0
     return isinstance(first, tuple | list)
 
 

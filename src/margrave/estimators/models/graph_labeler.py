@@ -1,13 +1,17 @@
 """Models that predict labels for the nodes of graphs."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from margrave import _core
+from margrave.checks import has_length, is_list, whole
+from margrave.data.classes import same
 from margrave.data.graphs import Graph, as_graphs
-from margrave.errors import MargraveError
+from margrave.errors import MargraveError, quoted
 from margrave.estimators.extras import PREDICTION, Extra
 from margrave.estimators.model import check_choice
 from margrave.estimators.models.approximate import ApproximateModel
@@ -16,6 +20,7 @@ from margrave.maps.graphs import GraphMap
 from margrave.maps.table import hash_bits_of
 from margrave.settings.classifiers import GraphSettings
 from margrave.structures.factor_graph import INFERENCES, FactorGraph
+from margrave.structures.hidden_states import HiddenStates
 
 
 class GraphModel(GraphSettings, ApproximateModel, saved_as="GraphLabeler"):
@@ -40,19 +45,23 @@ class GraphModel(GraphSettings, ApproximateModel, saved_as="GraphLabeler"):
         n : the number of attributes.
         """
         self._check_fitted()
-        return self.map_.top_pairs(self.coef_, self.outputs_.names, n)
+        n = whole("n", n, 1, 2**31 - 1)
+        return self.map_.top_pairs(self.coef_, self._structure(Examples([])).part_names(self.outputs_), n)
 
     def _check_parameters(self) -> Any:
         check_choice("inference", self.inference, tuple(INFERENCES))
+        if not isinstance(self.states, Mapping):
+            whole("states", self.states, 1, 2**31 - 1)
         hash_bits_of(self.weights)
         return super()._check_parameters()
 
     def _structure(self, examples: Examples) -> FactorGraph:
-        return FactorGraph(None, self.inference, self.memory)
+        settings: dict[str, Any] = {"inference": self.inference, "memory": self.memory, "iterations": self.iterations}
+        return FactorGraph(**settings) if self.states == 1 else HiddenStates(**settings, states=self.states)
 
-    def _examples(self, method: str, X: Any, extras: Mapping[str, Any], Y: Any = None) -> Examples:
-        examples = super()._examples(method, X, extras, Y)
-        if hasattr(X, "__len__") and hasattr(X, "__getitem__"):
+    def _examples(self, method: str, X: Any, extras: Mapping[str, Any], *Y: Any) -> Examples:
+        examples = super()._examples(method, X, extras, *Y)
+        if is_list(X):
             shapes = [x.shape[:2] if isinstance(x, np.ndarray) else None for x in X]  # of images
             return examples.having(shapes=shapes) if any(shapes) else examples
         return examples
@@ -69,6 +78,40 @@ class GraphModel(GraphSettings, ApproximateModel, saved_as="GraphLabeler"):
             return outputs
         return [_shaped(y, shapes[i]) for y, i in zip(outputs, owners, strict=True)]
 
+    def _predict_kbest(self, examples: Examples, k: int) -> list[list[tuple[float, Any]]]:
+        if self.states != 1:
+            raise MargraveError("the k best labelings are not known where labels have hidden states: use sample.")
+        return super()._predict_kbest(examples, k)
+
+    def _log_probability(self, examples: Examples) -> NDArray[np.float64]:
+        """That of the labels that are known, summed over all others and over hidden states."""
+        self._check_fitted()
+        graphs = self._inputs(examples.X)
+        labels = self._outputs(examples.Y, graphs)
+        if self.states == 1 and not any(label is None for each in labels for label in each):
+            return super()._log_probability(examples)
+        allowed = examples.extra("allowed")
+        if allowed is None:
+            allowed = [None] * len(labels)
+        else:
+            self._bind(replace(examples, Y=None))  # which refuses what is not a list for each graph
+        agree = [observed(each, among) for each, among in zip(labels, allowed, strict=True)]
+        # One labeling that agrees, the same in both, cancels out.
+        one = [[self.classes_[0] if among is None else next(iter(among)) for among in each] for each in agree]
+        examples = replace(examples, X=graphs, Y=one)
+        difference = super()._log_probability(examples) - super()._log_probability(examples.having(allowed=agree))
+        return np.minimum(difference, 0.0)
+
+    def _predict(self, examples: Examples) -> Any:
+        check_choice("way to decode", self.decode, ("best", "marginals"))
+        if self.decode == "best":
+            return super()._predict(examples)
+        bound = self._bind(examples)
+        begin, _, mu = _core.marginals_all(bound.problem, self.coef_, self._temperature(), self._threads())
+        names = self.classes_.tolist()
+        labels = [[names[k] for k in table.argmax(axis=1).tolist()] for table in bound.present(begin, mu)]
+        return self._finished(bound.examples, labels, range(len(labels)))
+
     def _predict_marginals(self, examples: Examples) -> list[NDArray[np.float64]]:
         tables: list[NDArray[np.float64]] = super()._predict_marginals(examples)
         return self._finished(examples, tables, range(len(tables)))  # type: ignore[no-any-return]
@@ -81,7 +124,7 @@ class GraphModel(GraphSettings, ApproximateModel, saved_as="GraphLabeler"):
             labels, names = np.asarray(gold, dtype=object).ravel().tolist(), np.asarray(found).ravel().tolist()
             if len(labels) != len(names):
                 raise MargraveError(f"example {i} has {len(names)} nodes and {len(labels)} labels.")
-            right += sum(a == b for a, b in zip(labels, names, strict=True))
+            right += sum(same(a, b) for a, b in zip(labels, names, strict=True))
             total += sum(label is not None for label in labels)
         if total == 0:
             raise MargraveError("no node has a known label, so there is nothing to score.")
@@ -93,9 +136,15 @@ def _shaped(values: Any, shape: tuple[int, int] | None) -> Any:
     return values if shape is None else np.asarray(values).reshape(*shape, *np.shape(values)[1:])
 
 
+def observed(labels: Sequence[Any], allowed: Sequence[Any] | None = None) -> list[Any]:
+    """The labels that each node of a graph may have, given those that are known; None: all."""
+    among = [None] * len(labels) if allowed is None else allowed
+    return [each if label is None else [label] for label, each in zip(labels, among, strict=True)]
+
+
 def flat_labels(Y: Any, graphs: Sequence[Graph]) -> list[list[Any]]:
     """The labels of the nodes of each graph as lists; those of images may be arrays (height, width)."""
-    if isinstance(Y, str | bytes) or not hasattr(Y, "__len__"):
+    if not has_length(Y):
         raise MargraveError(f"y must be a list with the labels of each graph, not {type(Y).__name__}.")
     if len(Y) != len(graphs):
         raise MargraveError(f"there are {len(graphs)} graphs in X and {len(Y)} in y.")
@@ -103,7 +152,7 @@ def flat_labels(Y: Any, graphs: Sequence[Graph]) -> list[list[Any]]:
     for i, (labels, graph) in enumerate(zip(Y, graphs, strict=True)):
         if isinstance(labels, Mapping) and graph.names is not None:
             if missing := [node for node in graph.names if node not in labels]:
-                raise MargraveError(f"example {i}: node {missing[0]!r} has no label.")
+                raise MargraveError(f"example {i}: node {quoted(missing[0])} has no label.")
             if superfluous := set(labels).difference(graph.names):
                 node = min(superfluous, key=repr)
                 raise MargraveError(f"example {i}: there is a label for {node!r}, which is not a node of the graph.")
@@ -112,7 +161,7 @@ def flat_labels(Y: Any, graphs: Sequence[Graph]) -> list[list[Any]]:
             if graph.shape is not None and labels.ndim == 2 and labels.shape != graph.shape:
                 raise MargraveError(f"example {i} is an image of {graph.shape}, but its labels are {labels.shape}.")
             labels = labels.ravel().tolist()
-        if isinstance(labels, str | bytes) or not hasattr(labels, "__len__"):
+        if not has_length(labels):
             raise MargraveError(f"example {i}: y must have a list of labels per graph, not {type(labels).__name__}.")
         if len(labels) != len(graph):
             raise MargraveError(f"example {i} has {len(graph)} nodes and {len(labels)} labels.")

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave.binding import bind
+from margrave.checks import has_length, is_list
 from margrave.errors import MargraveError
 from margrave.estimators.model import Origin
 from margrave.estimators.models.sequence_tagger import TokenModel
@@ -136,16 +137,14 @@ def _shape(word: str) -> str:
 
 
 def check_sentences(X: Any) -> None:
-    """Refuse anything that is not a list of sentences, each of which is a list of at least one word."""
-    if not hasattr(X, "__len__") or isinstance(X, str | bytes):
+    """Refuse anything that is not a list of sentences, each of which is a list of words."""
+    if not has_length(X):
         raise MargraveError(f"X must be a list of sentences, each a list of words, not {type(X).__name__}.")
     for i, words in enumerate(X):
-        if not isinstance(words, list | tuple | np.ndarray):
+        if not isinstance(words, list | tuple | np.ndarray) or not is_list(words):
             raise MargraveError(
                 f"example {i}: a sentence must be a list of words, not {type(words).__name__}: did you mean [X]?"
             )
-        if len(words) == 0:
-            raise MargraveError(f"example {i} is an empty sequence; every sequence needs a token.")
         for t, word in enumerate(words):
             if not isinstance(word, str):
                 raise MargraveError(f"example {i}, position {t}: a word must be a string, not {type(word).__name__}.")

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from margrave import _core
-from margrave.checks import whole
+from margrave.checks import has_length, whole
 from margrave.data.alignments import matched_pairs
 from margrave.data.candidates import Candidates
 from margrave.errors import MargraveError
@@ -34,7 +34,7 @@ class HomologyModel(HomologySettings, AlignmentScores, saved_as="HomologyRanker"
         k : the number of candidates.
         """
         k = whole("k", k, 1, 2**31 - 1)
-        bound = self._bind(Examples(X))
+        bound = self._bind(self._given(X))
         ranked = []
         for i, (x, candidates) in enumerate(bound.examples.attributes):
             theta = bound.problem.score(i, self._weights())[: bound.core.shared_parts]
@@ -78,10 +78,10 @@ def with_candidates(X: Any) -> list[tuple[Any, Candidates]]:
         raise MargraveError(f"X must be a list of (native, candidates), not {type(X).__name__}.")
     found = []
     for i, example in enumerate(X):
-        if isinstance(example, str | Mapping) or not hasattr(example, "__len__") or len(example) != 2:
+        if isinstance(example, str | Mapping) or not has_length(example) or len(example) != 2:
             raise MargraveError(f"example {i} must be a pair of a native sequence and a list of candidates.")
         native, candidates = example
-        if isinstance(candidates, str | Mapping) or not hasattr(candidates, "__iter__"):
+        if isinstance(candidates, Mapping) or not (has_length(candidates) or hasattr(candidates, "__next__")):
             raise MargraveError(f"example {i}: its candidates must be a list of sequences.")
         found.append((native, Candidates(candidates)))
         if not found[-1][1]:
@@ -91,15 +91,16 @@ def with_candidates(X: Any) -> list[tuple[Any, Candidates]]:
 
 def known_homologues(X: Any, Y: Any) -> list[tuple[int, Any]]:
     """The homologues and their alignments, checked: a decoy must differ from the homologue."""
-    if isinstance(Y, str | Mapping) or not hasattr(Y, "__len__"):
+    if isinstance(Y, str | Mapping) or not has_length(Y):
         raise MargraveError("y must have, for each native sequence, the number of its homologue and their alignment.")
     if len(Y) != len(X):
         raise MargraveError(f"there are {len(X)} natives in X and {len(Y)} in y.")
     known = []
     for i, (y, (native, candidates)) in enumerate(zip(Y, X, strict=True)):
-        if not isinstance(y, tuple | list) or len(y) != 2 or isinstance(y[0], str) or not hasattr(y[1], "__len__"):
+        if not isinstance(y, tuple | list) or len(y) != 2 or isinstance(y[0], str) or not has_length(y[1]):
             raise MargraveError(f"example {i}: y must be the number of the homologue and its alignment.")
         good, pairs = y
+        good = whole(f"example {i}: the number of the homologue", good, -(2**31), 2**31 - 1)
         if not 0 <= good < len(candidates):
             raise MargraveError(f"example {i}: there is no candidate {good} among its {len(candidates)}.")
         for k, decoy in enumerate(candidates):

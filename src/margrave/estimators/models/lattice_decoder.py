@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
-from margrave.checks import whole
+from margrave.checks import has_length, whole
 from margrave.errors import MargraveError
 from margrave.estimators.model import StructuredModel
 from margrave.examples import Examples
@@ -37,7 +37,7 @@ class LatticeModel(LatticeSettings, StructuredModel, saved_as="LatticeDecoder"):
         k : the number of strings.
         """
         k = whole("k", k, 1, 2**31 - 1)
-        bound = self._bind(Examples(X))
+        bound = self._bind(self._given(X))
         _core.kbest_all(bound.problem, self._weights(), 1, self._threads())  # which refuses scores that overflow
         found = []
         for i in range(bound.problem.size):
@@ -53,7 +53,7 @@ class LatticeModel(LatticeSettings, StructuredModel, saved_as="LatticeDecoder"):
         X : as in `fit`.
         k : the number of paths.
         """
-        return self._predict_kbest(Examples(X), k)
+        return self._predict_kbest(self._given(X), k)
 
     def log_probability(self, X: Any, y: Sequence[str]) -> NDArray[np.float64]:
         """Compute the log probability of one string per lattice: of all paths that spell it together.
@@ -63,7 +63,7 @@ class LatticeModel(LatticeSettings, StructuredModel, saved_as="LatticeDecoder"):
         X : as in `fit`.
         y : one string per lattice; the result is minus infinity if no path spells it.
         """
-        raw = self._inputs(X)
+        raw = self._inputs(self._given(X, y).X)
         good = [good_strings(string, i) for i, string in enumerate(y)]
         if len(good) != len(raw):
             raise MargraveError(f"there are {len(raw)} lattices in X and {len(good)} strings.")
@@ -85,7 +85,7 @@ class LatticeModel(LatticeSettings, StructuredModel, saved_as="LatticeDecoder"):
         return LatticePaths()
 
     def _inputs(self, X: Any) -> Any:
-        if not hasattr(X, "__len__"):
+        if not has_length(X):
             raise MargraveError(f"X must be a list of lattices, not {type(X).__name__}.")
         return X
 

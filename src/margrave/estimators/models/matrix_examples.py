@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 
 from margrave.errors import MargraveError
 from margrave.estimators.model import StructuredModel, token_table
-from margrave.examples import Examples
 
 
 class RowModel(StructuredModel, saved_as=""):
@@ -27,7 +26,7 @@ class RowModel(StructuredModel, saved_as=""):
         -------
         (examples, columns), in the order of `classes_`.
         """
-        probabilities: NDArray[np.float64] = self._predict_marginals(Examples(X))
+        probabilities: NDArray[np.float64] = self._predict_marginals(self._given(X))
         return probabilities
 
     def _inputs(self, X: Any) -> Any:
@@ -35,7 +34,10 @@ class RowModel(StructuredModel, saved_as=""):
 
     def _checked_rows(self, X: Any) -> Any:
         """The rows of a matrix; an error if they are not numbers, or not as many as in training."""
-        rows = X.tocsr() if hasattr(X, "tocsr") else np.asarray(X, dtype=np.float64)
+        try:
+            rows = X.tocsr() if hasattr(X, "tocsr") else np.asarray(X, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise MargraveError("X must be a matrix of numbers, as that of the training data.") from None
         if rows.ndim != 2:
             raise MargraveError(f"X must have two dimensions, not {rows.ndim}.")
         known = getattr(self, "n_features_in_", None)
@@ -49,6 +51,8 @@ class RowModel(StructuredModel, saved_as=""):
 class MatrixModel(RowModel, saved_as=""):
     """The base of models of classifiers: one row per example, one column of the table per class or node."""
 
+    _in_file = (*RowModel._in_file, "_flat")
+
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Compute the score of every class or node: (examples, columns).
 
@@ -56,7 +60,7 @@ class MatrixModel(RowModel, saved_as=""):
         ----------
         X : as in `fit`.
         """
-        problem = self._bind(Examples(X)).problem
+        problem = self._bind(self._given(X)).problem
         scores = [problem.score(i, self._flat) for i in range(problem.size)]
         return np.array(scores).reshape(-1, len(self.outputs_.classes))
 

@@ -1,5 +1,6 @@
 """Models that choose the best of a list of candidates."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ from numpy.typing import NDArray
 from margrave.errors import MargraveError
 from margrave.estimators.extras import LEARNING, Extra
 from margrave.estimators.model import StructuredModel
-from margrave.examples import Examples
+from margrave.examples import Examples, count
 from margrave.maps import SparseMap
 from margrave.settings.lists import RerankerSettings
 from margrave.structures import CandidateLists
@@ -42,7 +43,7 @@ class RerankingModel(RerankerSettings, StructuredModel, saved_as="Reranker"):
         ----------
         X : as in `fit`.
         """
-        probabilities: list[NDArray[np.float64]] = self._predict_marginals(Examples(X))
+        probabilities: list[NDArray[np.float64]] = self._predict_marginals(self._given(X))
         return probabilities
 
     def decision_function(self, X: Any) -> list[NDArray[np.float64]]:
@@ -52,7 +53,7 @@ class RerankingModel(RerankerSettings, StructuredModel, saved_as="Reranker"):
         ----------
         X : as in `fit`.
         """
-        problem = self._bind(Examples(X)).problem
+        problem = self._bind(self._given(X)).problem
         return [problem.score(i, self.coef_) for i in range(problem.size)]
 
     def score(self, X: Any, y: Any) -> float:
@@ -63,7 +64,7 @@ class RerankingModel(RerankerSettings, StructuredModel, saved_as="Reranker"):
         X, y : as in `fit`.
         """
         self._check_fitted()
-        X = self._inputs(X)
+        X = self._inputs(self._given(X, y).X)
         if not X:
             raise MargraveError("there are no examples to score.")
         return super().score(X, y)
@@ -76,7 +77,7 @@ class RerankingModel(RerankerSettings, StructuredModel, saved_as="Reranker"):
         return candidate_lists(X) if self.features_ is None else list(X)
 
     def _outputs(self, Y: Any, X: list[Any]) -> Any:
-        return good_lists(Y, [count(x) for x in X])
+        return good_lists(Y, counts_of(X))
 
     def _score(self, Y: Any, predicted: Any, outputs: Any) -> float:
         return sum(k in numbers for k, numbers in zip(predicted.tolist(), Y, strict=True)) / len(Y)
@@ -87,8 +88,10 @@ class RerankingModel(RerankerSettings, StructuredModel, saved_as="Reranker"):
             self.n_features_in_ = self.map_.encoder.columns
 
 
-def count(x: Any) -> int:
-    """The number of candidates of one example."""
-    if hasattr(x, "hypotheses"):
-        return len(x.hypotheses)
-    return int(x.shape[0]) if hasattr(x, "shape") else len(x)
+def counts_of(X: Sequence[Any]) -> list[int]:
+    """The number of candidates of each example."""
+    counts = [count(getattr(x, "hypotheses", x)) for x in X]
+    for i, n in enumerate(counts):
+        if n is None:
+            raise MargraveError(f"example {i}: its candidates must be a list, not {type(X[i]).__name__}.")
+    return [n for n in counts if n is not None]

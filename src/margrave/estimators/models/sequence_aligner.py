@@ -1,6 +1,6 @@
 """Models that align pairs of sequences."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike
 from typing import Any
 
@@ -8,22 +8,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
+from margrave.checks import has_length
 from margrave.data.alignments import GAP_CHARACTERS, gapped, matched_pairs
 from margrave.data.candidates import Candidates
 from margrave.data.substitution import SubstitutionMatrix
 from margrave.datasets.substitution import write_matrix
-from margrave.errors import MargraveError
+from margrave.errors import MargraveError, Message, setting
 from margrave.estimators.model import Origin, StructuredModel, check_choice
 from margrave.examples import Examples
 from margrave.features.sequences import LETTERS, EncodedSequence, Sequences, Views, sequence_columns
 from margrave.maps.alignment import AlignmentMap, letters_of, sequences_of
+from margrave.memory import check_memory
 from margrave.metrics.alignments import pair_scores
-from margrave.settings.aligners import AlignerSettings
+from margrave.settings.aligners import AlignerSettings, way_to_decode
 from margrave.structures.alignment import Alignment, check_pairs
 from margrave.structures.base import NoOutputs
 
 Matches = list[tuple[int, int]]
-DECODERS = ("score", "accuracy")
+_DECODERS = ("score", "accuracy")
+_CELLS = 2**22  # of the tables of posterior probabilities that are in memory at once, unless one pair has more
+_BYTES = 64  # that decoding takes per cell: 57 on pairs of 1,000 and of 2,000 letters
 
 
 class AlignmentScores(StructuredModel, saved_as=""):
@@ -63,7 +67,7 @@ class PairwiseModel(AlignmentScores, saved_as=""):
         return bool(self.map_.of_letters and not examples.extra("places"))
 
     def _check_parameters(self) -> Any:
-        check_choice("way to decode", self.decode, DECODERS)
+        check_choice("way to decode", way_to_decode(self.decode, self.mode), _DECODERS)
         return super()._check_parameters()
 
     def _completed(self, examples: Examples, outputs: Any) -> Examples:
@@ -84,9 +88,16 @@ class PairwiseModel(AlignmentScores, saved_as=""):
         ----------
         X : as in `fit`.
         """
-        if self.decode == "score":
-            return self._predict(Examples(X))  # type: ignore[no-any-return]
-        return [most_accurate(table, float(self.caution)) for table in self.predict_marginals(X)]
+        if way_to_decode(self.decode, self.mode) == "score":
+            return self._predict(self._given(X))  # type: ignore[no-any-return]
+        self._check_fitted()
+        encoded = X if self.features_ is None else self.features_.transform(X)
+        sequences_of(encoded)  # which numbers wrong examples over all batches
+        found = []
+        for batch in _batches(encoded):
+            tables = self._predict_marginals(Examples(batch, encoded=batch, extras={"places": True}))
+            found += [most_accurate(table, float(self.caution)) for table in tables]
+        return found
 
     def predict_marginals(self, X: Any) -> list[NDArray[np.float64]]:
         """Compute the posterior probability that letter i of x is matched with letter j of y, for every pair.
@@ -95,7 +106,7 @@ class PairwiseModel(AlignmentScores, saved_as=""):
         ----------
         X : as in `fit`.
         """
-        return self._predict_marginals(Examples(X, extras={"places": True}))  # type: ignore[no-any-return]
+        return self._predict_marginals(self._given(X, extras={"places": True}))  # type: ignore[no-any-return]
 
     def predict_proba(self, X: Any) -> list[list[tuple[int, int, float]]]:
         """Align every pair, with a confidence for every column: (i, j, probability), with -1 for a gap.
@@ -117,7 +128,7 @@ class PairwiseModel(AlignmentScores, saved_as=""):
         ----------
         X : as in `fit`.
         """
-        bound = self._bind(Examples(X))
+        bound = self._bind(self._given(X))
         w = self._weights()
         return np.array([bound.core.best_score(i, bound.problem.score(i, w)) for i in range(bound.problem.size)])
 
@@ -149,7 +160,7 @@ class AlignerModel(AlignerSettings, PairwiseModel, saved_as="SequenceAligner"):
 
 def known_matches(Y: Any, X: Any = ()) -> list[Any]:
     """Known alignments as matched pairs; pairs of aligned texts are converted, and must be those of the pairs X."""
-    if isinstance(Y, str | Mapping | Candidates) or not hasattr(Y, "__len__"):
+    if isinstance(Y, str | Mapping | Candidates) or not has_length(Y):
         raise MargraveError(f"y must be a list with an alignment for each pair, not {type(Y).__name__}.")
     converted = []
     for i, known in enumerate(Y):
@@ -185,6 +196,25 @@ def check_aligned(text: str, sequence: Any, where: str) -> None:
             raise MargraveError(f"{where}, position {k}: the letter is {letter!r}, and {aligned!r} in the alignment.")
 
 
+def _batches(encoded: Sequence[Any]) -> Iterator[list[Any]]:
+    """Pairs in their order, a few at a time."""
+    batch: list[Any] = []
+    cells = 0
+    for x, y in encoded:
+        if batch and cells + len(x) * len(y) > _CELLS:
+            yield batch
+            batch, cells = [], 0
+        batch.append((x, y))
+        cells += len(x) * len(y)
+        check_memory(
+            _BYTES * cells,
+            f"decoding {len(x)} and {len(y)} letters by accuracy",
+            Message("use ", setting(decode="score")),
+        )
+    if batch:
+        yield batch
+
+
 def most_accurate(table: NDArray[np.float64], caution: float) -> Matches:
     """The alignment with the largest sum of posterior probabilities minus `caution`.
 
@@ -199,7 +229,8 @@ def most_accurate(table: NDArray[np.float64], caution: float) -> Matches:
     n, m = table.shape
     begin_x, begin_y = np.array([0, n], dtype=np.int64), np.array([0, m], dtype=np.int64)
     structure = _core.alignment("local", False, 1, begin_x, begin_y, None, None, None, None, False)
-    theta = np.concatenate([(table - caution).ravel(), np.zeros(n + m)])
+    theta = np.zeros(n * m + n + m)
+    np.subtract(table, caution, out=theta[: n * m].reshape(n, m))
     return [(int(i), int(j)) for i, j in structure.best_matches(0, theta).reshape(-1, 2)]
 
 
