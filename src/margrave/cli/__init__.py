@@ -16,7 +16,7 @@ from typer.main import get_command
 from margrave import __version__
 from margrave.cli import evaluate, inspect, predict, train
 from margrave.cli.options import Parameters, build_command
-from margrave.cli.streams import one_line_messages, write
+from margrave.cli.streams import end_as_by_ctrl_c, one_line_messages, open_standard_streams, write
 from margrave.cli.tasks import TASKS, task_named
 from margrave.cli.tasks.base import DEFAULT_TASK
 
@@ -111,6 +111,8 @@ def main() -> None:
     # Modules and data sets live as long as the process. Searching them for garbage takes a tenth of a short command, so
     # the search comes less often.
     gc.set_threshold(_OBJECTS_BETWEEN_SEARCHES)
+    open_standard_streams()
+    end_as_by_ctrl_c()
     app(prog_name="margrave")
 
 

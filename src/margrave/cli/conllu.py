@@ -1,10 +1,11 @@
 """CoNLL-U and CoNLL-X files for tasks: sentences, and the columns of their words by name."""
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from margrave.cli.streams import binary_source, display_name
+from margrave.cli.streams import binary_source, display_name, source
 from margrave.errors import DataError, MargraveError, unknown
 
 if TYPE_CHECKING:
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from margrave.datasets.opening import Block
 
 FORMATS = ("conllu", "conllx")
+TEXT = "text"  # a format to predict from: one sentence per line
 MISSING = "_"
 
 _EXTENSIONS = {".conllu": "conllu", ".conll-u": "conllu", ".conllx": "conllx", ".conll-x": "conllx"}
@@ -49,10 +51,11 @@ def place(name: str) -> tuple[int, str]:
     return _FIELDS.index(name), ""
 
 
-def read_text(path: str, size: int | None) -> Iterator[tuple[str, "Block"]]:
-    """The pieces of a file or of standard input, each with the name of the file in messages; at least one has a line.
+def read_text(path: str, size: int | None, *, needed: bool = True) -> Iterator[tuple[str, "Block"]]:
+    """The pieces of a file or of standard input, each with the name of the file in messages.
 
-    `size` is roughly how many bytes a piece should have; None means everything at once.
+    `size` is roughly how many bytes a piece should have; None means everything at once. A file without sentences is an
+    error if some are `needed`, and otherwise has no pieces.
     """
     from margrave.datasets.conllu import CONLLU_BLANKS
     from margrave.datasets.opening import read_blocks, source_name
@@ -68,8 +71,37 @@ def read_text(path: str, size: int | None) -> Iterator[tuple[str, "Block"]]:
         else:  # Blank lines belong to their neighbors, so every piece has a sentence.
             waiting = waiting._replace(text=waiting.text + block.text, failure=block.failure)
     if waiting is None or not (waiting.text.strip() or waiting.failure):
-        raise DataError(display_name(path), None, "it contains no sentences.")
+        if needed:
+            raise DataError(display_name(path), None, "it contains no sentences.")
+        return
     yield source_name(data), waiting
+
+
+def read_plain(path: str, size: int) -> Iterator[tuple[str, "Block"]]:
+    """Plain text, one sentence per line with blanks between tokens, as pieces of CoNLL-U of about this many bytes.
+
+    The id of a sentence is the number of its line. Blank lines are left out.
+    """
+    from margrave.datasets.columns import COLUMN_BLANKS
+    from margrave.datasets.opening import Block, read_lines
+
+    name = display_name(path)
+    lines: list[str] = []
+    length = 0
+    for number, line in read_lines(source(path)):
+        if line.count("\t") == len(_FIELDS) - 1:
+            raise DataError(name, number, "this is a line of CoNLL-U, and not plain text: leave out --format text.")
+        words = [word for word in re.split(f"[{COLUMN_BLANKS}]+", line) if word]
+        if not words:
+            continue
+        lines += [f"# sent_id = {number}", f"# text = {' '.join(words)}"]
+        lines += ["\t".join([str(k), word, *"________"]) for k, word in enumerate(words, 1)] + [""]
+        length += len(line)
+        if length >= size:
+            yield name, Block(1, "\n".join([*lines, ""]).encode())
+            lines, length = [], 0
+    if lines:
+        yield name, Block(1, "\n".join([*lines, ""]).encode())
 
 
 def parse(

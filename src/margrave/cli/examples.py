@@ -96,3 +96,20 @@ def check_classes(path: str, names: Iterable[str], taxonomy: "Taxonomy") -> None
     for name in names:
         if name not in taxonomy:
             raise DataError(display_name(path), None, f"the taxonomy has no class {quoted(name)}.")
+
+
+def predicted_classes(classifier: Any, path: str, marginals: bool) -> list[str]:
+    """The class of every example of a file, in which it may be missing; with marginals, also its probability.
+
+    Parameters
+    ----------
+    classifier : a classifier with its features.
+    path : a file, or - for standard input.
+    marginals : whether to append the probability.
+    """
+    X, _ = examples_like(classifier.features_, path, multilabel=True)  # whose class may be missing
+    predicted = [str(label) for label in classifier.predict(X)]
+    if not marginals:
+        return predicted
+    best = classifier.predict_proba(X).max(axis=1)
+    return [f"{label}\t{probability:.4f}" for label, probability in zip(predicted, best, strict=True)]

@@ -4,11 +4,11 @@ import json
 from typing import Any
 
 from margrave.cli.options import Parameters, argument, command_option, given, task_sections
-from margrave.cli.reports import certificate_report, file_report, inspection_summary
+from margrave.cli.reports import certificate_report, file_report, inspection_summary, table
 from margrave.cli.streams import one_line_messages, write
 from margrave.cli.tasks import TASKS, task_of
 from margrave.cli.tasks.base import Task
-from margrave.errors import DataError, MargraveError
+from margrave.errors import DataError, MargraveError, quoted
 
 _OPTIONS = (
     command_option(
@@ -17,6 +17,16 @@ _OPTIONS = (
         "Show the N features with the largest weights for each label or node, or for all parts if they share their "
         "weights; for taggers, also the top N transitions.",
         at_least=0,
+    ),
+    command_option(
+        "sign",
+        str,
+        "Which weights --top shows.",
+        choices=("positive", "negative", "both"),
+        if_none="positive for each label; both where parts share their weights",
+    ),
+    command_option(
+        "weight", str, "Show the weights of this feature, for each label that it has one for.", metavar="FEATURE"
     ),
     command_option("json", bool, "Print one line of JSON instead of a table.", default=False),
 )
@@ -31,6 +41,8 @@ Shows its size, how it was trained, and how far it is from the optimum.
 margrave inspect names.margrave
 margrave inspect posts.margrave --top 5
 margrave inspect moses.margrave --top 20 --json
+margrave inspect names.margrave --top 10 --sign negative
+margrave inspect names.margrave --weight "0[0]=Ada"
 margrave inspect english.margrave --data test.conllu --plot trees.svg --sentences 1-5
 margrave inspect english.margrave --data test.conllu --explain 3:7
 margrave inspect aligner.margrave --plot matrix.png
@@ -62,7 +74,11 @@ def describe(values: dict[str, Any]) -> None:
         model = task.model(path, estimator) if chosen else None
         own = {} if model is None else model.accepted(path, chosen, _OF_TASKS)
         try:
-            more = task.inspection(estimator, values["top"] or 0)
+            more = task.inspection(estimator, values["top"] or 0, values["sign"])
+            if values["weight"] is not None:
+                more["weight"] = _weights_of(path, estimator, values["weight"])
+        except DataError:
+            raise
         except MargraveError as error:  # features without names
             raise DataError(path, None, error.message) from error
         report = {
@@ -73,8 +89,27 @@ def describe(values: dict[str, Any]) -> None:
             **more,
             **({} if model is None else model.illustration(**own)),
         }
+        if values["sign"] is not None and not values["top"]:
+            raise MargraveError("--sign applies to --top only, which is not given.")
         if values["json"]:
             write(json.dumps(report, allow_nan=False))
         else:
-            shown = [task.inspection_summary(report), "" if model is None else model.illustration_summary(report)]
+            shown = [
+                table(_named(report["weight"]), 0) if "weight" in report else "",
+                task.inspection_summary(report),
+                "" if model is None else model.illustration_summary(report),
+            ]
             write(inspection_summary(report, "\n\n".join(filter(None, shown))))
+
+
+def _weights_of(path: str, estimator: Any, feature: str) -> list[list[Any]]:
+    """The names and weights of a feature; an error if the model has none of this name."""
+    found = [[*map(str, name), weight] for name, weight in estimator.weights_.of(feature).items()]
+    if not found:
+        raise DataError(path, None, f"it has no weight of the feature {quoted(feature)}.")
+    return found
+
+
+def _named(weights: list[list[Any]]) -> list[tuple[str, str]]:
+    width = max(len("  ".join(names)) for *names, _ in weights)
+    return [(f"{'  '.join(names):<{width}}  ", f"{weight:+.6g}") for *names, weight in weights]

@@ -20,7 +20,7 @@ class KernelOptions:
         choices=("linear", "polynomial", "rbf"),
     )
     degree: int | None = option(None, "Degree of --kernel polynomial.", at_least=1, if_none="2")
-    gamma: float | None = option(
+    kernel_gamma: float | None = option(
         None,
         "Factor in --kernel polynomial and --kernel rbf.",
         at_least=0,
@@ -33,15 +33,16 @@ class KernelOptions:
 
     def chosen_kernel(self) -> "Kernel | None":
         """The kernel, if one was asked for."""
-        settings = {
+        given = {
             each.name: value
             for each in fields(KernelOptions)
             if each.name != "kernel" and (value := getattr(self, each.name)) is not None
         }
         if self.kernel is None:
-            if settings:
-                raise MargraveError(f"--{next(iter(settings))} applies to --kernel only, which is not given.")
+            if given:
+                flag = next(iter(given)).replace("_", "-")
+                raise MargraveError(f"--{flag} applies to --kernel only, which is not given.")
             return None
         from margrave.maps.mercer import Kernel
 
-        return Kernel(self.kernel, **settings)
+        return Kernel(self.kernel, **{name.removeprefix("kernel_"): value for name, value in given.items()})

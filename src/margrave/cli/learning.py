@@ -28,11 +28,32 @@ SHARED = {
     "loss": "loss",
     "learner": "learner",
     "max_iter": "max_iter",
+    "max_seconds": "max_seconds",
     "tol": "tol",
     "n_jobs": "threads",
     "random_state": "seed",
 }
 
+
+def _inverse_temperature(what: str, value: Any) -> float:
+    try:
+        number = float(value)
+    except ValueError:
+        number = float("nan")
+    if not number > 0:
+        raise MargraveError(f"{what} must be a positive number or inf, and it is {quoted(value)}.")
+    return number
+
+
+_BETA = command_option(
+    "beta",
+    Any,
+    "Inverse temperature of the loss: between 1 (log) and inf (hinge), or any other positive number.",
+    if_none="that of --loss",
+    check=_inverse_temperature,
+    metavar="NUMBER",
+)
+_GAMMA = command_option("gamma", float, "Factor on the cost in the loss.", if_none="that of --loss: 0 or 1", at_least=0)
 _RESCALE = command_option(
     "rescale",
     str,
@@ -80,7 +101,7 @@ def learning_options(settings: type[LearningSettings]) -> list[CommandOption]:
     help = f"{declared['learner'].help} With --help, shows the settings of the learner."
     declared["learner"] = replace(declared["learner"], help=help)
     shared = {name: CommandOption(declared[name], name=flag) for name, flag in SHARED.items()}
-    after = {"loss": [_RESCALE, _SLACK], "learner": [_SET, *(each for _, each in _OF_LEARNERS)]}
+    after = {"loss": [_BETA, _GAMMA, _RESCALE, _SLACK], "learner": [_SET, *(each for _, each in _OF_LEARNERS)]}
     return [each for name, first in shared.items() for each in (first, *after.get(name, ()))]
 
 
@@ -96,24 +117,42 @@ def settings_help(learner: str) -> str:
     return "\n\n".join(lines)
 
 
-def chosen_loss(
-    values: Mapping[str, Any], default: Any, cost: str | None, settings: Mapping[str, Any]
-) -> "str | LossFamily":
+def chosen_loss(values: Mapping[str, Any], default: Any, cost: Any, settings: Mapping[str, Any]) -> "str | LossFamily":
     """The name of the loss, or the loss with what was chosen besides; `settings` are those of the task."""
     from margrave.losses import LOSSES, loss_named
 
     name = values["loss"] or default
-    loss_named(name)
+    named = loss_named(name)
     own = {key: values[key] for key in ("rescale", "slack") if values[key] is not None}
     if name != "hinge" and own:
         raise MargraveError(f"--{next(iter(own))} applies to --loss hinge only, and this is --loss {name}.")
-    if name in ("log", "perceptron") and cost is not None:
-        raise MargraveError(f"--loss {name} does not use --cost: choose another loss, such as hinge or softmax-margin.")
-    own = {**settings, **own}
-    return LOSSES[name](**own) if own else str(name)
+    member = {key: values[key] for key in ("beta", "gamma") if values[key] is not None}
+    if cost is not None and not member.get("gamma", named.gamma):
+        others = "latent-hinge" if named.latent else "hinge or softmax-margin"
+        remedy = "use a larger --gamma" if member else f"choose another loss, such as {others}"
+        raise MargraveError(f"--loss {name} does not use --cost: {remedy}.")
+    settings = {**settings, **own}
+    if member:
+        return _member(name, named, member, settings)
+    return LOSSES[name](**settings) if settings else str(name)
 
 
-def chosen_learner(values: Mapping[str, Any], name: Any, cost: str | None) -> "str | Learner":
+def _member(name: str, named: "LossFamily", member: Mapping[str, float], settings: Mapping[str, Any]) -> "LossFamily":
+    """The member of the loss family that has these coordinates, and otherwise those of the named loss."""
+    from margrave.losses import DifferenceOfLosses, LossFamily
+
+    if named.latent:
+        raise MargraveError(
+            f"--{next(iter(member))} applies to losses with one correct output, and --loss {name} has several: use "
+            "--loss log or hinge."
+        )
+    coordinates: dict[str, Any] = {"beta": named.beta, "gamma": named.gamma, **member, **settings}
+    if isinstance(named, DifferenceOfLosses):
+        return DifferenceOfLosses(**coordinates)
+    return LossFamily(**coordinates)
+
+
+def chosen_learner(values: Mapping[str, Any], name: Any, cost: Any) -> "str | Learner":
     """The name of the learner, or the learner with its settings; a cost that is given is the margin of lp."""
     from margrave.learners import learner_named
 

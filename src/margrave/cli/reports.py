@@ -23,11 +23,13 @@ def certificate_report(model: "StructuredEstimator", cost: Any) -> dict[str, Any
         cost = "zero-one"
     return {
         "zero_weights": model.n_zero_weights_ / max(model.n_weights_, 1),
+        "weight_bits": model.weight_bits_,
         "primal": kept.primal,
         "dual": kept.dual,
         "gap": kept.gap,
         "relative_gap": None if kept.gap is None else kept.relative_gap,
         "exact": kept.exact,
+        "iterations": model.n_iter_,
         "passes": model.history_[-1].passes,
         "converged": model.converged_,
         "stop_reason": model.stop_reason_,
@@ -39,8 +41,8 @@ def certificate_report(model: "StructuredEstimator", cost: Any) -> dict[str, Any
 
 
 def _learner_name(model: Any) -> str:
-    """The learner that ran, if this is known: it is not saved."""
-    learner = getattr(model, "learner_", None) or model.learner
+    """The learner that ran, if this is known."""
+    learner = model.learned_by_ or model.learner
     return str(learner if isinstance(learner, str) else learner.name)
 
 
@@ -92,8 +94,10 @@ def size_rows(report: Mapping[str, Any]) -> list[tuple[str, str]]:
         for name, count in report.items()
         if name.startswith("n_")
     ]
-    zeros = report["zero_weights"]
-    return [(name, f"{text} ({percent(zeros)} zero)" if name == "weights" and zeros else text) for name, text in rows]
+    zeros, bits = report["zero_weights"], report["weight_bits"]
+    notes = [*([f"{percent(zeros)} zero"] if zeros else []), *([f"rounded to {bits} bits"] if bits < 64 else [])]
+    about = f" ({', '.join(notes)})" if notes else ""
+    return [(name, f"{text}{about}" if name == "weights" else text) for name, text in rows]
 
 
 def _loss_rows(report: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -102,8 +106,14 @@ def _loss_rows(report: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [
         *([] if report["primal"] is None else [("loss", f"{report['loss']}{cost}, C {report['C']:g}")]),
         ("learner", report["learner"]),
-        ("passes", f"{report['passes']:g}"),
+        ("passes", _passes(report)),
     ]
+
+
+def _passes(report: Mapping[str, Any]) -> str:
+    """The number that --max-iter limits, and how often all data were visited, if this differs."""
+    own, all_of_them = report["iterations"], report["passes"]
+    return f"{own}" if own == all_of_them else f"{own} ({all_of_them:g} effective)"
 
 
 def certificate_rows(report: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -115,7 +125,9 @@ def certificate_rows(report: Mapping[str, Any]) -> list[tuple[str, str]]:
     else:
         gap = f"{report['gap']:.3g} (relative {report['relative_gap']:.2g}{approximate})"
         rows += [("D", f"{report['dual']:.8g}"), ("gap", gap)]
-    reason = report["stop_reason"].replace("max_iter", "reached --max-iter before converging")
+    reason = report["stop_reason"]
+    for limit in ("max_iter", "max_seconds"):
+        reason = reason.replace(limit, f"reached --{limit.replace('_', '-')} before converging")
     return [*rows, ("stopped", reason)]
 
 

@@ -8,6 +8,7 @@ from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from margrave.cli import conllu
+from margrave.cli.lemmas import LEMMA, as_lemmas, as_rules, numbered_lemmas
 from margrave.cli.streams import binary_source, display_name
 from margrave.errors import DataError, MargraveError, counted, unknown
 
@@ -47,6 +48,9 @@ class SequenceReader(Protocol):
 
     def lines(self, path: str) -> Iterator[list[int]]:
         """For each sequence of a file, the numbers of the lines of its tokens."""
+
+    def meanings(self, table: "_core.ColumnTable", labels: list[list[str]]) -> list[list[str]]:
+        """What stands in a file for the labels of sequences; what is measured."""
 
     def unlabeled(self, path: str, n_columns: int, marginals: bool) -> tuple[str, Iterator[Callable[[], Batch]]]:
         """What is written first, and the sequences of a file, which may have labels. Batches are read when called."""
@@ -90,6 +94,10 @@ class ColumnReader:
             )
         return self._split(table)
 
+    def meanings(self, table: "_core.ColumnTable", labels: list[list[str]]) -> list[list[str]]:
+        """The labels."""
+        return labels
+
     def lines(self, path: str) -> Iterator[list[int]]:
         """For each sequence of a file, the numbers of the lines of its tokens."""
         from margrave.datasets.columns import COLUMN_BLANKS
@@ -103,17 +111,23 @@ class ColumnReader:
                 yield numbers
 
     def unlabeled(self, path: str, n_columns: int, marginals: bool) -> tuple[str, Iterator[Callable[[], Batch]]]:
-        """The header, if files have one, and the sequences."""
+        """The header, if files have one, and the sequences; both are empty for an empty file."""
         blocks = self._blocks(path, BLOCK)
         names, first = self._first(path, blocks)
-        width = first.table.width
+        if first is None and not names:
+            return "", iter(())
+        width = len(names) if first is None else first.table.width
         if width not in (n_columns, n_columns + 1):
             expected = f"the model was trained on {counted(n_columns, 'column')} and a label"
             raise DataError(display_name(path), None, f"{counted(width, 'column')}, but {expected}.")
         header = self._output_header(display_name(path), names, width, marginals) if self.header else ""
+        if first is None:
+            return header, iter(())
         first.check()
+        above, gaps = _gaps(first.block.text, header=bool(header))
+        header = "\n" * above + header
         rest = (partial(self._batch, name, block, width) for name, block in blocks)
-        return header, chain([lambda: self._written(first.table)], rest)
+        return header, chain([lambda: self._written(first.table, gaps)], rest)
 
     def _blocks(self, path: str, size: int | None) -> Iterator[tuple[str, "Block"]]:
         """The pieces of a file, each with the name of the file in messages."""
@@ -127,28 +141,32 @@ class ColumnReader:
     def _read(self, path: str) -> tuple[tuple[str, ...], "_core.ColumnTable"]:
         """The names of the columns, if the file has them, and all of its sequences, at least one."""
         names, read = self._first(path, self._blocks(path, None))
+        if read is None:
+            raise DataError(display_name(path), None, "it contains no sequences.")
         read.check()
         return names, read.table
 
-    def _first(self, path: str, blocks: Iterator[tuple[str, "Block"]]) -> tuple[tuple[str, ...], "_Read"]:
-        """The names of the columns, if the file has them, and the first block that has a sequence.
+    def _first(self, path: str, blocks: Iterator[tuple[str, "Block"]]) -> tuple[tuple[str, ...], "_Read | None"]:
+        """The names of the columns, if the file has them, and the first block with a sequence and all that is before.
 
         A mistake behind its first sequence is not reported yet, because other things may be wrong with the file.
         """
         names: tuple[str, ...] = ()
-        width = 0
+        before = b""
         for name, block in blocks:
-            read = self._parsed(name, block, width, header=bool(self.header) and not names)
-            names, width = names or tuple(read.names), read.table.width
+            joined = block._replace(first=1, text=before + block.text)
+            read = self._parsed(name, joined, 0, header=bool(self.header))
+            names = tuple(read.names)
             if len(read.table):
                 return names, read
             read.check()
-        raise DataError(display_name(path), None, "it contains no sequences.")
+            before = joined.text
+        return names, None
 
     def _batch(self, name: str, block: "Block", width: int) -> Batch:
         read = self._parsed(name, block, width, header=False)
         read.check()
-        return self._written(read.table)
+        return self._written(read.table, _gaps(block.text)[1])
 
     def _parsed(self, name: str, block: "Block", width: int, header: bool) -> "_Read":
         from margrave import _core
@@ -160,9 +178,13 @@ class ColumnReader:
         again = column_sentences(name, block_lines(name, block), separator=self.separator, width=width)
         return _Read(name, block, table, names, stopped, again)
 
-    def _written(self, table: "_core.ColumnTable") -> Batch:
-        """Every row with its label, and a blank line after every sequence."""
-        return Batch(table, partial(table.lines, self.separator or " "))
+    def _written(self, table: "_core.ColumnTable", gaps: Sequence[int]) -> Batch:
+        """Every row with its label, and as many blank lines between sequences as in the input."""
+
+        def lines(*labeled: Any) -> str:
+            return _laid_out(table.lines(self.separator or " ", *labeled), gaps)
+
+        return Batch(table, lines)
 
     def _split(self, table: "_core.ColumnTable") -> Labeled:
         """The columns before and after the label, and the labels."""
@@ -197,6 +219,32 @@ class _Read:
         from margrave.datasets.opening import check_block
 
         check_block(self.name, self.block, self.stopped, self.again)
+
+
+_BLANK = re.compile(rb"^(?:[ \t\r\f\v]*\n)+", re.MULTILINE)  # lines of blanks, one after another
+
+
+def _gaps(text: bytes, *, header: bool = False) -> tuple[int, list[int]]:
+    """The number of blank lines above the header, if there is one, before the first sequence, and after each."""
+    runs = [(run.start(), run.end(), run[0].count(b"\n")) for run in _BLANK.finditer(text)]
+    above = first = 0
+    if header:
+        if runs and runs[0][0] == 0:
+            _, first, above = runs.pop(0)
+        first = text.index(b"\n", first) + 1
+    leading = runs.pop(0)[2] if runs and runs[0][0] == first else 0
+    open_end = not runs or runs[-1][1] < len(text)  # The last sequence has no blank line behind it, and gets one.
+    return above, [leading, *(lines for _, _, lines in runs), *([1] if open_end else [])]
+
+
+def _laid_out(text: str, gaps: Sequence[int]) -> str:
+    """A text that has a blank line after each sequence, with these numbers of blank lines instead."""
+    leading, *after = gaps
+    if not leading and all(lines == 1 for lines in after):
+        return text
+    sequences = text.split("\n\n")[:-1]
+    ended = (f"{rows}\n" + "\n" * lines for rows, lines in zip(sequences, after, strict=True))
+    return "\n" * leading + "".join(ended)
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -238,7 +286,15 @@ class ConlluReader:
         y = table.column(place)
         if all(label == conllu.MISSING for labels in y for label in labels):
             raise DataError(display_name(path), None, f"none of its words has a label in {self.label}.")
-        return table.without_column(place), y
+        X = table.without_column(place)
+        return X, as_rules(self._forms(X), y) if self.label == LEMMA else y
+
+    def meanings(self, table: "_core.ColumnTable", labels: list[list[str]]) -> list[list[str]]:
+        """The labels; lemmas instead of the rules that make them."""
+        return as_lemmas(self._forms(table), labels) if self.label == LEMMA else labels
+
+    def _forms(self, table: "_core.ColumnTable") -> list[list[str]]:
+        return table.column(self.columns.index("form"))
 
     def lines(self, path: str) -> Iterator[list[int]]:
         """For each sentence of a file, the numbers of the lines of its words."""
@@ -252,11 +308,19 @@ class ConlluReader:
 
     def unlabeled(self, path: str, n_columns: int, marginals: bool) -> tuple[str, Iterator[Callable[[], Batch]]]:
         """The sentences of a file."""
-        return "", (partial(self._batch, name, block) for name, block in conllu.read_text(path, BLOCK))
+        pieces = conllu.read_text(path, BLOCK, needed=False)
+        return "", (partial(self._batch, name, block) for name, block in pieces)
 
     def _batch(self, name: str, block: "Block") -> Batch:
         text = conllu.parse(name, block, self.columns)
-        return Batch(text.table, partial(_with_label, block.mark, text, self.label))
+        if self.label != LEMMA:
+            return Batch(text.table, partial(_with_label, block.mark, text, self.label))
+
+        def lines(rules: list[str], numbers: "NDArray[np.int32]", probabilities: "NDArray[np.float64] | None") -> str:
+            lemmas = numbered_lemmas(self._forms(text.table), rules, numbers)
+            return _with_label(block.mark, text, self.label, *lemmas, probabilities)
+
+        return Batch(text.table, lines)
 
 
 def _with_label(

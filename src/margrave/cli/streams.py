@@ -1,5 +1,6 @@
 """Input and output of commands: standard input, lines of output, one-line messages, Ctrl-C."""
 
+import errno
 import os
 import signal
 import sys
@@ -8,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from io import StringIO, TextIOWrapper
+from io import BufferedWriter, FileIO, StringIO, TextIOWrapper
 from itertools import islice
 from queue import SimpleQueue
 from typing import IO, TYPE_CHECKING, Any, TextIO, TypeVar
@@ -27,6 +28,9 @@ Owned = TypeVar("Owned")
 Result = TypeVar("Result")
 
 INTERRUPTED = 130  # the exit code by which shells know Ctrl-C
+_STANDARD_OUTPUT = 1  # its file descriptor
+# What asks a program to end: Ctrl-C, the system, and a terminal that is closed.
+_ENDING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
 def source(path: str) -> str | TextIO:
@@ -34,17 +38,59 @@ def source(path: str) -> str | TextIO:
     if path != "-":
         return path
     # Bad bytes are escaped, as in files, so the reader can name their line.
-    return TextIOWrapper(sys.stdin.buffer, "utf-8-sig", "surrogateescape", newline="\n")
+    return TextIOWrapper(_standard_input(), "utf-8-sig", "surrogateescape", newline="\n")
 
 
 def binary_source(path: str) -> str | IO[bytes]:
     """The same for a reader that takes bytes."""
-    return path if path != "-" else sys.stdin.buffer
+    return path if path != "-" else _standard_input()
+
+
+def _standard_input() -> IO[bytes]:
+    if sys.stdin is None:  # The command was started with <&-.
+        raise DataError(display_name("-"), None, "cannot be read: it is closed.")
+    return sys.stdin.buffer
 
 
 def display_name(path: str) -> str:
     """The name of an input in messages."""
     return "<stdin>" if path == "-" else path
+
+
+class StandardOutput(FileIO):
+    """Standard output, in which every byte is accounted for: it is written, or an error names the stream.
+
+    It is meant to be buffered, since a buffer repeats a write that took only some of the bytes. With PYTHONUNBUFFERED,
+    Python's own stream is not, and ignores how many bytes a full disk took.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        super().__init__(descriptor, "w", closefd=False)
+        self._failed = False
+
+    def write(self, data: Any) -> int:
+        """Writes bytes; after an error, it drops what Python tries to write once more at exit."""
+        if self._failed:
+            return memoryview(data).nbytes
+        try:
+            return super().write(data)
+        except OSError as error:
+            self._failed = True
+            why = "it is closed" if error.errno == errno.EBADF else error.strerror
+            raise OSError(error.errno, why, "<stdout>") from error
+
+
+def open_standard_streams() -> None:
+    """Prepares the output streams of a process of the command line."""
+    if sys.stderr is None:  # The command was started with 2>&-, and print would write to standard output instead.
+        sys.stderr = TextIOWrapper(FileIO(os.devnull, "w"), "utf-8", "backslashreplace")
+    if sys.stdout is None:  # The same with >&-: a file that cannot be written to fails like a closed one.
+        encoding, errors = "utf-8", "strict"
+        os.dup2(os.open(os.devnull, os.O_RDONLY), _STANDARD_OUTPUT)
+    else:
+        encoding, errors = sys.stdout.encoding, sys.stdout.errors or "strict"
+        sys.stdout.flush()
+    sys.stdout = TextIOWrapper(BufferedWriter(StandardOutput(_STANDARD_OUTPUT)), encoding, errors)
 
 
 class _Buffered(StringIO):
@@ -132,18 +178,14 @@ def check_place(path: str, inputs: Iterable[str | None]) -> None:
 
 def write(text: str) -> None:
     """Writes lines to standard output, in UTF-8 as in files."""
-    try:
-        sys.stdout.buffer.write(f"{text}\n".encode("utf-8", "surrogateescape"))
-        sys.stdout.flush()
-    except OSError:
-        # Python would try again at exit to write what is left in the buffer, and fail once more.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise
+    sys.stdout.buffer.write(f"{text}\n".encode("utf-8", "surrogateescape"))
+    sys.stdout.flush()
 
 
 def write_error(text: str) -> None:
-    """Writes a line to standard error."""
-    print(f"margrave: {text}", file=sys.stderr, flush=True)
+    """Writes a line to standard error, unless the caller has closed it."""
+    if sys.stderr is not None:
+        print(f"margrave: {text}", file=sys.stderr, flush=True)
 
 
 @contextmanager
@@ -183,9 +225,12 @@ def one_line_messages(interrupted: str, options: Sequence[CommandOption] = ()) -
             name = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
             write_error(f"{name}{reason(error)}.")
             raise typer.Exit(2) from error
+        except MemoryError as error:  # outside of a fit, which says more
+            write_error("out of memory: use less data at a time, or fewer threads.")
+            raise typer.Exit(2) from error
         except KeyboardInterrupt as error:
             write_error(interrupted)
-            raise typer.Exit(INTERRUPTED) from error
+            raise typer.Exit(interrupted_code()) from error
 
 
 @contextmanager
@@ -199,11 +244,40 @@ def naming(path: str) -> Iterator[None]:
         raise DataError(display_name(path), None, error.message) from error
 
 
+class _Ending:
+    """Turns a signal that asks the program to end into Ctrl-C, and has the exit code by which shells know it."""
+
+    code = INTERRUPTED
+
+    def __call__(self, number: int, frame: object) -> None:
+        self.code = 128 + number
+        raise KeyboardInterrupt
+
+
+_ending = _Ending()
+
+
+def interrupted_code() -> int:
+    """The exit code of a command that was asked to end."""
+    return _ending.code
+
+
+def end_as_by_ctrl_c() -> None:
+    """Ends commands in the same way for all such signals, so that no temporary file is left.
+
+    A signal that is ignored, as by nohup, stays so.
+    """
+    for each in _ENDING:
+        if signal.getsignal(each) is signal.SIG_DFL:
+            signal.signal(each, _ending)
+
+
 @contextmanager
 def no_interrupt() -> Iterator[None]:
     """Ignores Ctrl-C: pressed a second time, it would otherwise lose the model that is being saved."""
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    before = [(each, signal.signal(each, signal.SIG_IGN)) for each in _ENDING]
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for each, handler in before:
+            signal.signal(each, handler)

@@ -10,6 +10,7 @@ from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any
 
 from margrave.cli import conllu
+from margrave.cli.lemmas import LEMMA, as_lemmas, as_rules, numbered_lemmas
 from margrave.cli.tasks.tagging import own_tagger
 from margrave.errors import DataError
 
@@ -34,8 +35,10 @@ class Tagger:
         """A piece of a file with predicted tags."""
         text = conllu.parse(name, block, self.columns, format)
         X: Any = text.table
-        numbers = self.model.predict_numbers(X)
-        lines = text.lines([(conllu.place(self.label), self.model.classes_.tolist(), numbers)], None)
+        tags, numbers = self.model.classes_.tolist(), self.model.predict_numbers(X)
+        if self.label == LEMMA:
+            tags, numbers = numbered_lemmas(X.column(self.columns.index("form")), tags, numbers)
+        lines = text.lines([(conllu.place(self.label), tags, numbers)], None)
         return block._replace(text=lines.encode())
 
     def jackknifed(self, name: str, block: "Block", format: str, folds: int) -> tuple["Block", float]:
@@ -48,7 +51,12 @@ class Tagger:
             raise DataError(name, None, f"none of its words has a label in {self.label} to train taggers on.")
         if len(gold) < folds:
             raise DataError(name, None, f"it has {len(gold)} sentences, too few for --folds {folds}.")
-        tags = np.array(list(chain.from_iterable(self._predicted(text.table, gold, folds))))
+        forms = text.table.column(self.columns.index("form")) if self.label == LEMMA else []
+        labels = as_rules(forms, gold) if self.label == LEMMA else gold
+        predicted = self._predicted(text.table, labels, folds)
+        if self.label == LEMMA:
+            predicted = as_lemmas(forms, predicted)
+        tags = np.array(list(chain.from_iterable(predicted)))
         right = float(np.mean(tags == np.array(list(chain.from_iterable(gold)))))
         names, numbers = np.unique(tags, return_inverse=True)
         lines = text.lines([(conllu.place(self.label), names.tolist(), numbers.astype(np.int32))], None)
@@ -78,6 +86,8 @@ def load_taggers(paths: Sequence[str], columns: Sequence[str]) -> list[Tagger]:
         model: Any = load(path)
         if model.saved_as != "SequenceTagger":
             raise DataError(path, None, f"--tagger takes a tagging model, and this is a {model.saved_as}.")
+        if "edges" in model.metadata_:
+            raise DataError(path, None, "it was trained with --edges, which --tagger does not take: train it without.")
         match model.metadata_:
             case {"format": "conllu", "label": str(label), "columns": [str(), *_] as inputs}:
                 taggers.append(Tagger(model, label, inputs))

@@ -10,7 +10,7 @@ import typer
 from margrave.cli.learning import SHARED, chosen_learner, chosen_loss, learning_options, settings_help
 from margrave.cli.options import Parameters, argument, command_option, given
 from margrave.cli.reports import file_report, training_report, training_summary
-from margrave.cli.streams import INTERRUPTED, check_place, no_interrupt, one_line_messages, write, write_error
+from margrave.cli.streams import check_place, interrupted_code, no_interrupt, one_line_messages, write, write_error
 from margrave.cli.tasks import TASKS
 from margrave.cli.tasks.base import DEFAULT_TASK, Task
 from margrave.errors import DataError, MargraveError
@@ -68,6 +68,7 @@ def train(kind: type[Task], values: dict[str, Any]) -> None:
         task = _task(kind, values)
         output, checkpoint = values["output"], values["checkpoint"]
         _check_places(output, checkpoint, [values["data"], values["dev"], *task.files()])
+        _choose_learning(task, values)
         if checkpoint is not None:
             task = task.for_one_run()
         job = task.job(values["data"], values["dev"])
@@ -89,7 +90,7 @@ def train(kind: type[Task], values: dict[str, Any]) -> None:
             write_error("warning: every weight is zero, so all outputs score the same: try another -C or --cost.")
         if job.dev is not None:
             X, gold = job.dev
-            report["dev"] = job.score(gold, model.predict(X))
+            report["dev"] = job.score(gold, model.predict(X, **job.dev_options))
         report |= file_report(output)
         if values["json"]:
             write(json.dumps(report, allow_nan=False))
@@ -97,7 +98,7 @@ def train(kind: type[Task], values: dict[str, Any]) -> None:
             dev = task.dev_summary(report["dev"]) if "dev" in report else None
             write(training_summary(report, task.training_rows(report), dev))
     if interrupted:
-        raise typer.Exit(INTERRUPTED)
+        raise typer.Exit(interrupted_code())
 
 
 def _check_places(output: str, checkpoint: str | None, inputs: list[str | None]) -> None:
@@ -115,12 +116,16 @@ def _task(kind: type[Task], values: dict[str, Any]) -> Task:
     names = frozenset([*own, *shared])
     offered = {name: kind.flags.get(name, name) for name in kind.fields}
     chosen = kind.settings(**shared, **{name: own.pop(flag) for name, flag in offered.items() if flag in own})
-    task = kind(chosen, names, **own)
-    cost = values.get("cost")
-    chosen.loss = chosen_loss(values, chosen.loss, cost, task.loss_settings())
+    return kind(chosen, names, **own)
+
+
+def _choose_learning(task: Task, values: dict[str, Any]) -> None:
+    """Sets the loss and the learner that the options choose; a file may have the costs of the loss."""
+    chosen = task.chosen
+    settings, cost = task.loss_settings(), task.given_cost()
+    chosen.loss = chosen_loss(values, chosen.loss, cost, settings)
     chosen.learner = chosen_learner(values, chosen.learner, cost)
-    chosen.verbose = not values["quiet"] and sys.stderr.isatty()
-    return task
+    chosen.verbose = not values["quiet"] and sys.stderr is not None and sys.stderr.isatty()
 
 
 def _refuse_options_of_others(task: type[Task], values: dict[str, Any]) -> None:

@@ -29,6 +29,7 @@ class Job:
     dev: tuple[Any, Any] | None
     score: Callable[[Any, Any], dict[str, float | None]]  # of the gold and the predicted outputs of dev
     fit_options: dict[str, Any] = field(default_factory=dict)
+    dev_options: dict[str, Any] = field(default_factory=dict)  # what `predict` takes besides the inputs of dev
 
 
 class Model(ABC):
@@ -126,9 +127,13 @@ class Task(ABC):
         values = [getattr(self, each.name) for each in self.options() if each.option.metavar == "FILE"]
         return [path for value in values for path in ([value] if isinstance(value, str) else value or ())]
 
+    def given_cost(self) -> Any:
+        """What wrong outputs cost, as far as options say so; None if none does."""
+        return None if self.own_cost and "cost" not in self.given else getattr(self, "cost", None)
+
     def loss_settings(self) -> dict[str, Any]:
         """Its options that belong to the loss: the cost, unless it is the estimator's."""
-        cost = getattr(self, "cost", None)
+        cost = self.given_cost()
         return {} if cost is None or self.own_cost else {"cost": cost}
 
     def parameters(self) -> dict[str, Any]:
@@ -194,13 +199,13 @@ class Task(ABC):
         return []
 
     @staticmethod
-    def inspection(estimator: Any, top: int) -> dict[str, Any]:
+    def inspection(estimator: Any, top: int, sign: str | None = None) -> dict[str, Any]:
         """What else to report of it; `top`: how many of the features with the largest weights by label, if any."""
         report: dict[str, Any] = {}
         if hasattr(estimator, "classes_"):
             report["labels"] = estimator.classes_.tolist()
         if top:
-            found = estimator.top_features(top)
+            found = estimator.top_features(top, sign=sign)
             report["top"] = {str(label): [[str(name), weight] for name, weight in of] for label, of in found.items()}
         return report
 

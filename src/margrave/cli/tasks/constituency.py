@@ -5,18 +5,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from margrave.cli import illustration
+from margrave.cli.options import command_option
 from margrave.cli.reports import left_out_rows, percent, table
-from margrave.cli.streams import display_name, naming, source
+from margrave.cli.streams import display_name, naming, source, template_lines
 from margrave.cli.tasks.base import Job, Model, Task
-from margrave.errors import DataError
+from margrave.errors import DataError, quoted
 from margrave.options import option
 from margrave.settings.constituency_parser import ConstituencySettings
 
 if TYPE_CHECKING:
     from margrave import ConstituencyParser
     from margrave.data.constituents import Constituent, Tree
+    from margrave.features import SpanTemplates
 
 _BATCH = 500  # trees
+_COLUMNS = 2  # of words: the form and the tag
 
 
 @dataclass(eq=False, repr=False)
@@ -37,8 +40,9 @@ class Constituency(Task):
     sample = "    (S (NP (DT the) (NN dog)) (VP (VBZ barks)))"
     examples = (
         "margrave train --task constituency train.mrg -o trees.margrave",
-        "margrave train --task constituency train.mrg -o trees.margrave --grammar spans --dev dev.mrg",
-        "margrave train --task constituency train.mrg -o trees.margrave --loss hinge --cost f1 --learner cutting-plane",
+        "margrave train --task constituency train.mrg -o trees.margrave --dev dev.mrg",
+        "margrave train --task constituency train.mrg -o trees.margrave --templates spans.txt",
+        "margrave train --task constituency train.mrg -o trees.margrave --grammar rules --loss hinge --cost f1",
     )
     predicts = (
         "trees in Penn brackets, one per line. --marginals writes the expected share of correct constituents, the "
@@ -49,14 +53,31 @@ class Constituency(Task):
         "matches, tags, and crossing brackets."
     )
 
+    evaluate_options = (
+        command_option(
+            "punctuation",
+            str,
+            "Tags of punctuation, separated by blanks, whose words do not count; none counts all words.",
+            if_none=", . : `` ''",
+            metavar="TAGS",
+            applies="constituents",
+        ),
+    )
     inspect_options = (illustration.DATA, illustration.PLOT, illustration.SENTENCES)
 
     chosen: ConstituencySettings
+    templates: str | None = option(
+        None,
+        "Templates of spans and splits, one per line, such as first[1]|last[1]. Column 0 is the word, and 1 its tag.",
+        if_none="a built-in set with --grammar spans, and otherwise none",
+        metavar="FILE",
+    )
     cost: str | None = option(None, "Cost of a wrong tree: hamming (constituents), zero-one or f1.", if_none="hamming")
 
     def job(self, data: str, dev: str | None) -> Job:
         """Trees, and the sentences below them."""
-        parser = self.estimator_class()(**self.parameters())
+        features = "default" if self.templates is None else self._features_of(self.templates)
+        parser = self.estimator_class()(**self.parameters(), features=features)
         trees = _read(data, labeled=True)
         pair = None
         if dev is not None:
@@ -64,6 +85,19 @@ class Constituency(Task):
             pair = (parser.sentences_of(gold), gold)
         sizes = {"n_sentences": len(trees), "n_words": sum(len(tree.words) for tree in trees)}
         return Job(parser, parser.sentences_of(trees), trees, sizes, {}, pair, _scores, {"dev": pair})
+
+    @staticmethod
+    def _features_of(path: str) -> "SpanTemplates":
+        """The templates of a file."""
+        from margrave.features import SpanTemplates
+
+        with naming(path):
+            features = SpanTemplates(template_lines(path))
+        if features.n_columns > _COLUMNS:
+            raise DataError(
+                path, None, f"it uses column {features.n_columns - 1}, but words have only columns 0 and 1 (the tag)."
+            )
+        return features
 
     @staticmethod
     def training_notes(estimator: "ConstituencyParser") -> dict[str, Any]:
@@ -93,7 +127,7 @@ class Constituency(Task):
         return ConstituencyModel(estimator)
 
     @staticmethod
-    def inspection(estimator: Any, top: int) -> dict[str, Any]:
+    def inspection(estimator: Any, top: int, sign: str | None = None) -> dict[str, Any]:
         """The size of the grammar."""
         grammar = estimator.grammar_
         sizes = {
@@ -103,7 +137,7 @@ class Constituency(Task):
         }
         if estimator.prune is not None:
             sizes |= {"n_pruning_rules": len(estimator.pruner_.grammar_.binary), "lost_spans": estimator.lost_spans_}
-        return {"grammar": sizes, **Task.inspection(estimator, top)}
+        return {"grammar": sizes, **Task.inspection(estimator, top, sign)}
 
 
 @dataclass(eq=False, repr=False)
@@ -111,7 +145,7 @@ class ConstituencyModel(Model):
     """A parser of files."""
 
     does: ClassVar[str] = "predicts constituents"
-    options: ClassVar[tuple[str, ...]] = ("data", "plot", "sentences")
+    options: ClassVar[tuple[str, ...]] = ("punctuation", "data", "plot", "sentences")
 
     parser: "ConstituencyParser"
 
@@ -128,12 +162,29 @@ class ConstituencyModel(Model):
                     lines = [f"{share:.6f}\t{line}" for share, line in zip(shares, lines, strict=True)]
             yield lines
 
-    def evaluation(self, path: str, **options: Any) -> dict[str, Any]:
+    def evaluation(self, path: str, punctuation: str | None = None, **options: Any) -> dict[str, Any]:
         """Scores of labeled brackets."""
         gold = _read(path, labeled=True)
+        if punctuation is not None:
+            self._check_punctuation(path, gold, tags := [] if punctuation == "none" else punctuation.split())
+            options["punctuation"] = tags
         with naming(path):
             predicted = self.parser.predict(self.parser.sentences_of(gold))
-            return {"n_sentences": len(gold), "n_partial": self.parser.n_partial_, **_scores(gold, predicted)}
+            return {
+                "n_sentences": len(gold),
+                "n_partial": self.parser.n_partial_,
+                **_scores(gold, predicted, **options),
+            }
+
+    @staticmethod
+    def _check_punctuation(path: str, gold: Sequence["Tree"], punctuation: Sequence[str]) -> None:
+        """Refuses tags that no word has, and tags that all words have."""
+        tags = {tag for tree in gold for tag in tree.tags}
+        for tag in punctuation:
+            if tag not in tags:
+                raise DataError(display_name(path), None, f"--punctuation has {quoted(tag)}, and no word has this tag.")
+        if tags <= set(punctuation):
+            raise DataError(display_name(path), None, "--punctuation has the tags of all words, so none is left.")
 
     def evaluation_summary(self, report: Mapping[str, Any]) -> str:
         """The same, one score per line."""
@@ -179,10 +230,10 @@ def _read(path: str, *, labeled: bool) -> list["Tree"]:
     return trees
 
 
-def _scores(gold: Sequence[Any], predicted: Sequence[Any]) -> dict[str, float | None]:
+def _scores(gold: Sequence[Any], predicted: Sequence[Any], **options: Any) -> dict[str, float | None]:
     from margrave.metrics import bracket_scores
 
-    scores = bracket_scores(gold, predicted)
+    scores = bracket_scores(gold, predicted, **options)
     return {
         "precision": scores.precision,
         "recall": scores.recall,

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from margrave.cli.illustration import DATA, PLOT
+from margrave.cli.label_costs import LabelCostOptions
 from margrave.cli.options import command_option
 from margrave.cli.reports import percent, table
 from margrave.cli.streams import batches, check_place, display_name, naming, source
@@ -21,24 +22,26 @@ _BATCH = 256  # graphs that are predicted at once
 
 
 @dataclass(eq=False, repr=False)
-class GraphTask(Task):
+class GraphTask(LabelCostOptions, Task):
     """Learns a label for every node of a graph."""
 
     name = "graph"
     summary = "a label for each node of a graph or grid"
     estimator = "margrave.estimators:GraphLabeler"
     settings = GraphSettings
-    fields = ("pairs", "neighbors", "inference", "memory", "weights")
+    fields = (*("pairs", "neighbors", "inference", "memory", "iterations", "decode", "states", "starts", "weights"),)
     data = """Files have one graph per line, a JSON object. "nodes" lists the features of each node: a list of names, an
 object from names to numbers, or a list of numbers. "edges" lists pairs of nodes, counted from 0. "edge_features" is
 optional: the features of each edge, which can depend on its direction. "labels" lists the label of each node, or null
 if it is unknown. With "shape", [height, width], the nodes are the cells of a grid, row by row, and "edges" may be left
-out."""
+out. "rules" may list what every labeling must follow, such as {"xor": [[0, "r"], [2, "r"]]}: exactly one of nodes 0 and
+2 has the label r; also at_most_one, or, implies, budget, allowed and forbidden."""
     sample = '    {"nodes": [["red"], ["blue"], []], "edges": [[0, 1], [1, 2]], "labels": ["r", "b", "b"]}'
     examples = (
         "margrave train --task graph train.jsonl -o maps.margrave --dev dev.jsonl",
         "margrave train --task graph images.jsonl -o grid.margrave --neighbors 8 --pairs symmetric",
         "margrave train --task graph train.jsonl -o svm.margrave --loss hinge -C 0.1",
+        "margrave train --task graph train.jsonl -o svm.margrave --loss hinge --label-cost river=3",
     )
     predicts = (
         "the input with the predicted labels in place of its own; --marginals adds "
@@ -60,6 +63,10 @@ out."""
         from margrave.maps.table import hash_bits_of
 
         hash_bits_of(self.chosen.weights)
+
+    def given_cost(self) -> Any:
+        """The cost by name or by labels."""
+        return self.chosen_cost(self.cost)
 
     def job(self, data: str, dev: str | None) -> Job:
         """Graphs with the labels of their nodes."""
@@ -89,9 +96,9 @@ out."""
         return GraphModel(path, estimator)
 
     @staticmethod
-    def inspection(estimator: "GraphLabeler", top: int) -> dict[str, Any]:
+    def inspection(estimator: "GraphLabeler", top: int, sign: str | None = None) -> dict[str, Any]:
         """Labels, the top features of nodes, and those of edges."""
-        report = Task.inspection(estimator, top)
+        report = Task.inspection(estimator, top, sign)
         if top:
             found = estimator.top_pairs(top)
             shown = [

@@ -13,17 +13,37 @@ from margrave.cli.examples import (
 )
 from margrave.cli.kernels import KernelOptions
 from margrave.cli.reports import percent, table
-from margrave.cli.streams import display_name, naming
+from margrave.cli.streams import display_name, naming, source
 from margrave.cli.tasks.base import Job, Model, Task
-from margrave.errors import DataError, MargraveError
+from margrave.errors import DataError, MargraveError, quoted
 from margrave.options import option
-from margrave.settings.classifiers import HierarchySettings
+from margrave.settings.classifiers import HierarchySettings, MultiLabelSettings
 
 if TYPE_CHECKING:
-    from margrave import HierarchicalMultiLabelClassifier
+    from margrave import HierarchicalMultiLabelClassifier, MultiLabelClassifier
     from margrave.data.taxonomy import Taxonomy
+    from margrave.features.base import Features
 
 _BETWEEN = ";"  # separates the classes of one example
+
+
+_OF_GRAPHS = ("pair_attributes", "inference", "memory")  # settings of classifiers with a label graph
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class SetSettings(HierarchySettings, MultiLabelSettings):
+    """The settings of both kinds of classifiers, and which of them it is."""
+
+    graph: str | None = option(
+        None,
+        "Which pairs of classes depend on each other.",
+        choices={
+            "independent": "none",
+            "tree": "the tree with the highest mutual information in the training data",
+            "full": "all",
+        },
+        if_none="those of the hierarchy",
+    )
 
 
 @dataclass(eq=False, repr=False)
@@ -33,8 +53,10 @@ class Multilabel(KernelOptions, Task):
     name = "multilabel"
     summary = "a set of classes for each example"
     estimator = "margrave.estimators:HierarchicalMultiLabelClassifier"
-    settings = HierarchySettings
-    fields = ("weights",)
+    also = ("MultiLabelClassifier",)
+    settings = SetSettings
+    fields = ("weights", "graph", *_OF_GRAPHS)
+    flags: ClassVar[Mapping[str, str]] = {"graph": "label_graph", "pair_attributes": "pair_features"}
     data = (
         "Files have one example per line: its classes, separated by ;, and its features (svmlight), or its classes, a "
         "tab and a text, whose words are weighted by tf-idf. Classes may be nodes of a hierarchy: an example with a "
@@ -45,6 +67,8 @@ class Multilabel(KernelOptions, Task):
         "margrave train --task multilabel mails.svm -o mails.margrave --taxonomy hierarchy.txt",
         "margrave train --task multilabel news.txt -o news.margrave --dev dev.txt -C 10",
         "margrave train --task multilabel scenes.svm -o scenes.margrave --kernel rbf --learner bcfw",
+        "margrave train --task multilabel scenes.svm -o scenes.margrave --label-graph tree",
+        "margrave train --task multilabel scenes.svm -o scenes.margrave --label-pairs pairs.txt --pair-features",
     )
     predicts = (
         "the classes of each example, one line per example, separated by ;. In a hierarchy, only the most specific "
@@ -55,7 +79,10 @@ class Multilabel(KernelOptions, Task):
         "(hierarchical), and exact matches."
     )
 
-    chosen: HierarchySettings
+    chosen: SetSettings
+    label_pairs: str | None = option(
+        None, "The pairs of classes that depend on each other: two classes and a tab between them.", metavar="FILE"
+    )
     taxonomy: str | None = option(
         None,
         "The hierarchy: lines with a parent, a tab and a child, or with one node each.",
@@ -69,10 +96,51 @@ class Multilabel(KernelOptions, Task):
     def __post_init__(self) -> None:
         from margrave.maps.table import table_named
 
+        if self._has_graph():
+            self._check_graph()
+            return
+        for name in (self.flags.get(each, each) for each in _OF_GRAPHS):
+            if name in self.given:
+                flag = name.replace("_", "-")
+                raise MargraveError(f"--{flag} applies to label graphs only: give --label-graph or --label-pairs.")
         table_named(self.chosen.weights)
         if "weights" in self.given and self.kernel is not None:
             raise MargraveError("--weights and --kernel exclude each other: give one of them.")
         self.chosen_kernel()
+
+    def _has_graph(self) -> bool:
+        """Whether pairs of classes depend on each other, rather than nodes of a hierarchy."""
+        return self.chosen.graph is not None or self.label_pairs is not None
+
+    def _check_graph(self) -> None:
+        from margrave.maps.table import hash_bits_of
+
+        given = {
+            "--label-graph": self.chosen.graph,
+            "--label-pairs": self.label_pairs,
+            "--taxonomy": self.taxonomy,
+            "--kernel": self.kernel,
+        }
+        flags = [flag for flag, value in given.items() if value is not None]
+        if len(flags) > 1:
+            raise MargraveError(f"{flags[0]} and {flags[1]} exclude each other: give one of them.")
+        if "weights" not in self.given:
+            self.chosen.weights = MultiLabelSettings.weights
+        if "loss" not in self.given:
+            self.chosen.loss = MultiLabelSettings.loss
+        hash_bits_of(str(self.chosen.weights))
+
+    def _classifier(self, features: "Features", tree: "Taxonomy", names: Sequence[str]) -> Any:
+        parameters = self.parameters()
+        of_graphs = {name: parameters.pop(name) for name in ("graph", *_OF_GRAPHS)}
+        if not self._has_graph():
+            kernel = self.chosen_kernel()
+            return self.estimator_class()(**parameters, taxonomy=tree, features=features, kernel=kernel)
+        from margrave import MultiLabelClassifier
+
+        if self.label_pairs is not None:
+            of_graphs["graph"] = _read_pairs(self.label_pairs, names)
+        return MultiLabelClassifier(**parameters, **of_graphs, features=features)
 
     def job(self, data: str, dev: str | None) -> Job:
         """Features or texts, and the hierarchy of their classes."""
@@ -85,15 +153,12 @@ class Multilabel(KernelOptions, Task):
             raise DataError(display_name(data), None, "none of its examples has a class.")
         dev_pair = None if dev is None else examples_like(features, dev, multilabel=True)
         if tree is None:
-            tree = taxonomy_of_names(names) or Taxonomy(dict.fromkeys(names))
+            tree = (None if self._has_graph() else taxonomy_of_names(names)) or Taxonomy(dict.fromkeys(names))
         check_classes(data, names, tree)
         if dev is not None and dev_pair is not None:
             _check_scored(dev, dev_pair[1], tree)
-        classifier = self.estimator_class()(
-            **self.parameters(), taxonomy=tree, features=features, kernel=self.chosen_kernel()
-        )
         return Job(
-            classifier,
+            self._classifier(features, tree, names),
             X,
             y,
             {"n_examples": len(y)},
@@ -109,11 +174,29 @@ class Multilabel(KernelOptions, Task):
         return f"F1 {percent(scores['f1'])}, hierarchical F1 {percent(scores['hierarchical_f1'])}"
 
     @staticmethod
-    def model(path: str, estimator: "HierarchicalMultiLabelClassifier") -> "MultilabelModel":
+    def model(path: str, estimator: "HierarchicalMultiLabelClassifier | MultiLabelClassifier") -> "MultilabelModel":
         """The classifier with its inputs."""
+        from margrave.data.taxonomy import Taxonomy
+
         if estimator.features_ is None:
             raise DataError(path, None, "it does not say how to read examples: train it with 'margrave train'.")
-        return MultilabelModel(estimator)
+        taxonomy = getattr(estimator, "taxonomy_", None)  # A label graph has none.
+        return MultilabelModel(estimator, taxonomy or Taxonomy(dict.fromkeys(estimator.classes_.tolist())))
+
+    @staticmethod
+    def inspection(estimator: Any, top: int, sign: str | None = None) -> dict[str, Any]:
+        """Classes, their top features, and the pairs of a label graph."""
+        report = Task.inspection(estimator, top, sign)
+        if hasattr(estimator, "edges_"):
+            report["label_graph"] = [list(pair) for pair in estimator.edges_]
+        return report
+
+    @staticmethod
+    def inspection_summary(report: Mapping[str, Any]) -> str:
+        """The same as people read it."""
+        pairs = [f"    {first} - {second}" for first, second in report.get("label_graph", ())]
+        graph = "\n".join(["label graph", *pairs]) if pairs else ""
+        return "\n\n".join(filter(None, [graph, Task.inspection_summary(report)]))
 
 
 @dataclass(eq=False, repr=False)
@@ -122,12 +205,13 @@ class MultilabelModel(Model):
 
     does: ClassVar[str] = "predicts sets of classes"
 
-    classifier: "HierarchicalMultiLabelClassifier"
+    classifier: "HierarchicalMultiLabelClassifier | MultiLabelClassifier"
+    taxonomy: "Taxonomy"
 
     def predicted_lines(self, path: str, marginals: bool, **options: Any) -> Iterator[list[str]]:
         """The most specific classes of each example."""
         X, _ = examples_like(self.classifier.features_, path, multilabel=True)
-        predicted = [_lowest(nodes, self.classifier.taxonomy_) for nodes in self.classifier.predict(X)]
+        predicted = [_lowest(nodes, self.taxonomy) for nodes in self.classifier.predict(X)]
         lines = [_BETWEEN.join(nodes) for nodes in predicted]
         if marginals:
             number = {name: k for k, name in enumerate(self.classifier.classes_.tolist())}
@@ -142,10 +226,9 @@ class MultilabelModel(Model):
     def evaluation(self, path: str, **options: Any) -> dict[str, Any]:
         """Scores of the most specific classes, and of all nodes."""
         X, y = examples_like(self.classifier.features_, path, multilabel=True)
-        taxonomy = self.classifier.taxonomy_
-        _check_scored(path, y, taxonomy)
+        _check_scored(path, y, self.taxonomy)
         with naming(path):
-            return {"n_examples": len(y), **_set_scores(y, self.classifier.predict(X), taxonomy)}
+            return {"n_examples": len(y), **_set_scores(y, self.classifier.predict(X), self.taxonomy)}
 
     def evaluation_summary(self, report: Mapping[str, Any]) -> str:
         """The same, one score per line."""
@@ -156,6 +239,29 @@ class MultilabelModel(Model):
                 rows.append((f"{kind}{text}", percent(report[f"{kind}{name}".replace(" ", "_")])))
         rows.append(("exact match", percent(report["exact"])))
         return table(rows, 24)
+
+
+def _read_pairs(path: str, names: Sequence[str]) -> list[tuple[str, str]]:
+    """The pairs of classes of a file."""
+    from margrave.datasets.opening import read_lines
+
+    name, pairs = display_name(path), dict[frozenset[str], tuple[str, str]]()
+    for number, line in read_lines(source(path)):
+        if not line.strip():
+            continue
+        first, tab, second = line.partition("\t")
+        if not tab or "\t" in second:
+            raise DataError(name, number, "a line must have two classes and a tab between them.")
+        for label in (first, second):
+            if label not in names:
+                raise DataError(name, number, f"no example has the class {quoted(label)}.")
+        if first == second or frozenset((first, second)) in pairs:
+            what = "is one class twice" if first == second else "has a line already"
+            raise DataError(name, number, f"the pair of {quoted(first)} and {quoted(second)} {what}.")
+        pairs[frozenset((first, second))] = (first, second)
+    if not pairs:
+        raise DataError(name, None, "it contains no pairs of classes.")
+    return list(pairs.values())
 
 
 def _check_scored(path: str, y: Sequence[Collection[str]], taxonomy: "Taxonomy") -> None:

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from margrave.cli import attachment, conllu, illustration
-from margrave.cli.options import CommandOption, command_option, settings_options, written
+from margrave.cli.decoding import DECODE, checked_decode
+from margrave.cli.options import CommandOption, command_option, written
 from margrave.cli.reports import left_out_rows, percent
 from margrave.cli.sequences import BLOCK
 from margrave.cli.streams import naming, template_lines, with_own
@@ -26,10 +27,20 @@ if TYPE_CHECKING:
 _SENTENCES = 200  # that are evaluated at once
 _COLUMNS = {"conllu": "form,upos,feats", "conllx": "form,xpos,feats"}
 
-_DECODE = CommandOption(
-    replace(settings_options(ParserSettings, ["decode"])["decode"], default=None, if_none="as in training"),
-    applies="parsing",
-)
+
+def _format(choices: Sequence[str]) -> CommandOption:
+    return command_option(
+        "format",
+        str,
+        "The file format. text: one sentence per line, its tokens separated by blanks."
+        if conllu.TEXT in choices
+        else "The file format.",
+        choices=choices,
+        if_none="by the extension of the file, or else that of the training data",
+        applies="parsing",
+    )
+
+
 _TAGGER = command_option(
     "tagger",
     tuple[str, ...],
@@ -74,29 +85,20 @@ A template joins terms by |. It describes an arc from a head to a word by their 
         "margrave train --task parse basque.train -o basque.margrave --format conllx --projective no",
     )
     predicts = (
-        "the input with heads and labels filled in; other fields, comments, multiword tokens and empty nodes stay as "
-        "they were. A parser without labels sets deprel to _ where a head changes. --marginals puts the probability of "
-        "each head in misc."
+        "the input with heads and labels filled in, or CoNLL-U of plain text (--format text); other fields, comments, "
+        "multiword tokens and empty nodes stay as they were. A parser without labels sets deprel to _ where a head "
+        "changes. --marginals puts the probability of each head in misc."
     )
     measures = (
         "the shares of words with the correct head (UAS) and with the correct head and label (LAS): for all words, "
         "without punctuation as in eval.pl, and as in the CoNLL 2018 shared task; exact matches of trees; scores by "
         "distance, direction and label; and 95 % intervals by the bootstrap."
     )
-    predict_options = (
-        command_option(
-            "format",
-            str,
-            "The file format.",
-            choices=conllu.FORMATS,
-            if_none="by the extension of the file, or else that of the training data",
-            applies="parsing",
-        ),
-        _DECODE,
-        _TAGGER,
-    )
+    predict_options = (_format((*conllu.FORMATS, conllu.TEXT)), DECODE, _TAGGER)
     evaluate_options = (
-        *predict_options,
+        _format(conllu.FORMATS),
+        DECODE,
+        _TAGGER,
         command_option(
             "compare",
             str,
@@ -105,7 +107,7 @@ A template joins terms by |. It describes an arc from a head to a word by their 
             applies="parsing",
         ),
     )
-    inspect_options = (*illustration.OPTIONS, *predict_options)
+    inspect_options = (*illustration.OPTIONS, _format(conllu.FORMATS), DECODE, _TAGGER)
 
     chosen: ParserSettings
     format: str | None = option(
@@ -297,13 +299,33 @@ class ParseModel(Model):
     ) -> Iterator[list[str]]:
         """The sentences with their trees."""
         format = format or conllu.format_by_extension(path) or self.format
-        if marginals and format != "conllu":
+        if marginals and format == "conllx":
             raise MargraveError("--marginals needs the column misc of CoNLL-U, which CoNLL-X does not have.")
-        own = self._owned(decode, self._taggers(tagger))
-        pieces = conllu.read_text(path, BLOCK)
+        taggers = self._taggers(tagger)
+        own = self._owned(decode, taggers)
+        if format == conllu.TEXT:
+            self._check_text(path, taggers)
+            format, pieces = "conllu", conllu.read_plain(path, BLOCK)
+        else:
+            pieces = conllu.read_text(path, BLOCK, needed=False)
         with naming(path):
             for text in with_own(own, partial(self._written, format, marginals), pieces):
                 yield [text]
+
+    def _check_text(self, path: str, taggers: Sequence["Tagger"]) -> None:
+        """Refuses plain text if the parser or a tagger reads columns that nothing fills in."""
+        known = {"form"}
+        steps = [*((tagger.columns, f"the tagger of {tagger.label}", tagger.label) for tagger in taggers)]
+        for reads, who, filled in [*steps, (self.columns, "the parser", "")]:
+            missing = [name for name in reads if name not in known]
+            if missing:
+                raise DataError(
+                    self.path,
+                    None,
+                    f"{who} reads the columns {', '.join(reads)}, and plain text has no {' and no '.join(missing)}: "
+                    "give models that tag it by --tagger, or train with --columns form.",
+                )
+            known.add(filled)
 
     def _written(self, format: str, marginals: bool, own: _Own, piece: tuple[str, "Block"]) -> str:
         """A piece of a file with its trees, without the end of its last line."""
@@ -410,9 +432,10 @@ class ParseModel(Model):
         from margrave.threads import available_threads
 
         owned = []
+        decode = checked_decode(ParserSettings, decode, self.parser.decode)
         for _ in range(available_threads(self.parser.n_jobs)):
             parser = _own_parser(self.parser)
-            parser.decode = decode or parser.decode
+            parser.decode = decode
             owned.append(_Own(parser, [tagger.own() for tagger in taggers]))
         return owned
 

@@ -224,9 +224,9 @@ class Rerank(Task):
         return estimator.metadata_.get("cost", "zero-one")
 
     @staticmethod
-    def inspection(estimator: "Reranker", top: int) -> dict[str, Any]:
+    def inspection(estimator: "Reranker", top: int, sign: str | None = None) -> dict[str, Any]:
         """The features with the largest weights, whatever their sign, the largest first."""
-        report = Task.inspection(estimator, top)
+        report = Task.inspection(estimator, top, sign)
         if top:
             report["weights"] = {name: weight for of in report["top"].values() for name, weight in of}
         return report

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from margrave.cli import conllu
 from margrave.cli.kernels import KernelOptions
+from margrave.cli.label_costs import LabelCostOptions
+from margrave.cli.lemmas import LEMMA
 from margrave.cli.options import command_option
 from margrave.cli.reports import percent, table
 from margrave.cli.sequences import Batch, ColumnReader, ConlluReader, Labeled, SequenceReader
@@ -41,7 +43,7 @@ class TaggingSettings(SegmentSettings, TaggerSettings):
 
 
 @dataclass(eq=False, repr=False)
-class Tagging(KernelOptions, Task):
+class Tagging(KernelOptions, LabelCostOptions, Task):
     """Learns a label for every token of a sequence."""
 
     name = "tagging"
@@ -49,7 +51,7 @@ class Tagging(KernelOptions, Task):
     estimator = "margrave.estimators:SequenceTagger"
     also = ("SegmentTagger",)
     settings = TaggingSettings
-    fields = ("weights", "order", "segments", "max_length", "starts")
+    fields = ("weights", "order", "segments", "max_length", "transition_scale", "starts")
     data = """One token per line in columns, a blank line after each sequence. One column is the label. CoNLL-U is read,
 too (--format conllu, or a name that ends in .conllu).
 
@@ -68,6 +70,9 @@ A template names columns of the token and of its neighbors, counted from 0 witho
         "margrave train train.tsv -o names.margrave --separator TAB --templates templates.txt",
         "margrave train train.tsv -o names.margrave --separator TAB --header --label entity",
         "margrave train en-ud-train.conllu.gz -o tags.margrave --label xpos --columns form,upos",
+        "margrave train en-ud-train.conllu.gz -o lemmas.margrave --label lemma --columns form,upos",
+        "margrave train train.conll -o names.margrave --beta inf --gamma 0.5 --label-cost O=0.2",
+        "margrave train train.conll -o names.margrave --edges transitions.txt --transition-scale 2",
         "margrave train train.conll -o names.margrave --segments",
         "margrave train train.conll -o names.margrave --segments --alternatives train.spans --loss latent-log",
         "margrave train train.conll -o names.margrave --checkpoint names.checkpoint",
@@ -104,8 +109,8 @@ A template names columns of the token and of its neighbors, counted from 0 witho
     chosen: TaggingSettings
     label: str | None = option(
         None,
-        "The column to predict: a number, counted from 0, or a name of the --header. In CoNLL-U: upos, xpos, feats, "
-        "deprel or misc:NAME.",
+        "The column to predict: a number, counted from 0, or a name of the --header. In CoNLL-U: lemma, upos, xpos, "
+        "feats, deprel or misc:NAME. Lemmas are made from forms by rules.",
         if_none="the last column, or upos in CoNLL-U",
         metavar="COLUMN",
     )
@@ -125,6 +130,12 @@ A template names columns of the token and of its neighbors, counted from 0 witho
     header: bool = option(False, "The first line of column files names the columns.")
     templates: str | None = option(
         None, "Feature templates, one per line.", if_none="a built-in set for words", metavar="FILE"
+    )
+    edges: str | None = option(
+        None,
+        "Feature templates of transitions, one per line: each gives features of the label before and the label of the "
+        "token.",
+        metavar="FILE",
     )
     alternatives: str | None = option(
         None,
@@ -149,10 +160,16 @@ A template names columns of the token and of its neighbors, counted from 0 witho
             raise MargraveError("--segments and --kernel exclude each other: give one of them.")
         if self.chosen.max_length is not None and not segments:
             raise MargraveError("--max-length applies to --segments only.")
+        if self.edges is not None and segments:
+            raise MargraveError("--segments and --edges exclude each other: segments have no features of transitions.")
         if self.cost == "segments" and not segments:
             raise MargraveError("--cost segments applies to --segments only.")
         if self.chosen_kernel() is not None and "weights" in self.given:
             raise MargraveError("--weights and --kernel exclude each other: give one of them.")
+
+    def given_cost(self) -> Any:
+        """The cost by name or by labels."""
+        return self.chosen_cost(self.cost)
 
     def job(self, data: str, dev: str | None) -> Job:
         """Sequences of rows, whose features the model makes by its templates."""
@@ -162,14 +179,15 @@ A template names columns of the token and of its neighbors, counted from 0 witho
         from margrave.learners import learner_named
 
         self._check_alternatives()
-        given = None if self.templates is None else read_templates(self.templates)
+        given, of_edges = (None if path is None else read_templates(path) for path in (self.templates, self.edges))
         reader, (X, y) = self._training_data(data)
         n_columns = X.width
-        if given is not None and given.n_columns > n_columns:
-            columns = f"without the label {data} has only columns 0 to {n_columns - 1}"
-            if reader.label_place == -1:
-                columns = columns.replace("without", "before")
-            raise DataError(str(self.templates), None, f"it uses column {given.n_columns - 1}, but {columns}.")
+        for path, templates in ((self.templates, given), (self.edges, of_edges)):
+            if templates is not None and templates.n_columns > n_columns:
+                columns = f"without the label {data} has only columns 0 to {n_columns - 1}"
+                if reader.label_place == -1:
+                    columns = columns.replace("without", "before")
+                raise DataError(str(path), None, f"it uses column {templates.n_columns - 1}, but {columns}.")
         _check_number_of_labels(y)
         dev_pair = None if dev is None else reader.labeled(dev, n_columns)
         if self.chosen.segments:
@@ -190,7 +208,22 @@ A template names columns of the token and of its neighbors, counted from 0 witho
         else:
             tagger = self.estimator_class()(order=order, **parameters)
         sizes = {"n_sequences": len(y), "n_tokens": sum(map(len, y))}
-        return Job(tagger, X, y, sizes, reader.metadata(), dev_pair, _dev_scores, {"dev": dev_pair})
+        metadata = reader.metadata()
+        to_fit: dict[str, Any] = {"dev": dev_pair}
+        to_predict: dict[str, Any] = {}
+        if of_edges is not None:
+            metadata["edges"] = list(of_edges.templates)
+            of_edges = of_edges.learn(X)
+            to_fit = {"edges": of_edges.transform(X), "dev": None}
+            if dev_pair is not None:
+                to_predict = {"edges": of_edges.transform(dev_pair[0])}
+                to_fit["dev"] = (*dev_pair, to_predict["edges"])
+
+        def scores(gold: list[list[str]], predicted: list[list[str]]) -> dict[str, float | None]:
+            assert dev_pair is not None
+            return _dev_scores(*(reader.meanings(dev_pair[0], labels) for labels in (gold, predicted)))
+
+        return Job(tagger, X, y, sizes, metadata, dev_pair, scores, to_fit, to_predict)
 
     def _check_alternatives(self) -> None:
         """Refuse labels of single tokens, and losses that would take the tags as the only correct answer."""
@@ -217,6 +250,8 @@ A template names columns of the token and of its neighbors, counted from 0 witho
             columns = conllu.check_columns(self.columns or "form")
             if label in columns:
                 raise MargraveError(f"{label} is both the --label and one of the --columns.")
+            if label == LEMMA and "form" not in columns:
+                raise MargraveError("--label lemma makes lemmas from forms: add form to --columns.")
             of_words = ConlluReader(label, columns)
             return of_words, of_words.labeled(data, len(columns))
         if self.columns is not None:
@@ -242,14 +277,20 @@ A template names columns of the token and of its neighbors, counted from 0 witho
             raise DataError(
                 path, None, "it contains no templates to make features with: train it with 'margrave train'."
             )
-        match estimator.metadata_:
+        templates, metadata = estimator.features_, estimator.metadata_
+        reader: SequenceReader
+        match metadata:
             case {"format": "conllu", "label": str(label), "columns": [str(), *_] as columns}:
-                return TaggingModel(estimator, estimator.features_, ConlluReader(label, columns))
+                reader = ConlluReader(label, columns)
             case {"separator": None | str() as separator, "header": [str(), *_] as header}:
-                reader = ColumnReader(separator, estimator.features_.label, tuple(header))
-                return TaggingModel(estimator, estimator.features_, reader)
-        reader = ColumnReader(estimator.metadata_.get("separator"), estimator.features_.label)
-        return TaggingModel(estimator, estimator.features_, reader)
+                reader = ColumnReader(separator, templates.label, tuple(header))
+            case _:
+                reader = ColumnReader(metadata.get("separator"), templates.label)
+        edges = None
+        if "edges" in metadata:
+            assert templates.columns is not None
+            edges = Templates(metadata["edges"], label=templates.label).learn([[[""] * templates.columns]])
+        return TaggingModel(estimator, templates, reader, edges)
 
     @staticmethod
     def sizes(estimator: "SequenceTagger") -> dict[str, Any]:
@@ -258,9 +299,9 @@ A template names columns of the token and of its neighbors, counted from 0 witho
         return {"n_labels": sizes["n_classes"], "n_features": sizes["n_features"], "n_weights": sizes["n_weights"]}
 
     @staticmethod
-    def inspection(estimator: "SequenceTagger", top: int) -> dict[str, Any]:
+    def inspection(estimator: "SequenceTagger", top: int, sign: str | None = None) -> dict[str, Any]:
         """The top features of each label, and the top transitions."""
-        report = Task.inspection(estimator, top)
+        report = Task.inspection(estimator, top, sign)
         if top:
             report["transitions"] = [[list(map(str, of)), weight] for of, weight in estimator.top_transitions(top)]
         return report
@@ -318,6 +359,7 @@ class TaggingModel(Model):
     tagger: "SequenceTagger"
     templates: "Templates"
     reader: SequenceReader
+    edges: "Templates | None" = None  # the features of transitions
 
     @property
     def n_columns(self) -> int:
@@ -331,26 +373,29 @@ class TaggingModel(Model):
         for text in self._on_threads(partial(self._written, marginals), batches):
             yield [first, text] if first else [text]
             first = ""
+        if first:
+            yield [first]
 
-    def _written(self, marginals: bool, tagger: "SequenceTagger", read: Callable[[], Batch]) -> str:
+    def _written(self, marginals: bool, own: "_Own", read: Callable[[], Batch]) -> str:
         """A batch with its labels, without the end of its last line."""
         import numpy as np
 
         batch = read()
         X: Any = batch.table
-        numbers = tagger.predict_numbers(X)
+        extras = own.extras(X)
+        numbers = own.tagger.predict_numbers(X, **extras)
         probabilities = None
         if marginals:
-            mu = np.concatenate(tagger.predict_marginals(X))
+            mu = np.concatenate([np.zeros((0, len(own.tagger.classes_))), *own.tagger.predict_marginals(X, **extras)])
             probabilities = mu[np.arange(len(numbers)), numbers]
-        return batch.lines(tagger.classes_.tolist(), numbers, probabilities).removesuffix("\n")
+        return batch.lines(own.tagger.classes_.tolist(), numbers, probabilities).removesuffix("\n")
 
-    def _on_threads(self, work: Callable[["SequenceTagger", Any], Any], items: Iterable[Any]) -> Iterator[Any]:
+    def _on_threads(self, work: Callable[["_Own", Any], Any], items: Iterable[Any]) -> Iterator[Any]:
         """What `work` makes of each item, in order. Each thread has a tagger of its own, to number values with."""
         from margrave.threads import available_threads
 
-        taggers = [own_tagger(self.tagger) for _ in range(available_threads(self.tagger.n_jobs))]
-        return with_own(taggers, work, items)
+        threads = range(available_threads(self.tagger.n_jobs))
+        return with_own([_Own(own_tagger(self.tagger), copy(self.edges)) for _ in threads], work, items)
 
     def evaluation(
         self, path: str, scheme: str | None = None, alternatives: str | None = None, **options: Any
@@ -364,9 +409,12 @@ class TaggingModel(Model):
         if self.tagger.saved_as == "SegmentTagger" and written is not None:  # Predictions are in IOB2.
             with naming(path):
                 gold, scheme = [convert_tags(tags, written, "IOB2") for tags in gold], "IOB2"
-        gold = _with_alternatives(alternatives, gold)
+        gold = self.reader.meanings(X, _with_alternatives(alternatives, gold))
         slices = (X.slice(first, min(first + _BATCH, len(X))) for first in range(0, len(X), _BATCH))
-        predicted = [*chain.from_iterable(self._on_threads(lambda tagger, of: tagger.predict(of), slices))]
+        predicted = [
+            *chain.from_iterable(self._on_threads(lambda own, of: own.tagger.predict(of, **own.extras(of)), slices))
+        ]
+        predicted = self.reader.meanings(X, predicted)
         scores = _span_scores(gold, predicted, scheme)
         return {
             "n_sequences": len(gold),
@@ -387,6 +435,18 @@ class TaggingModel(Model):
         ]
         accuracies = table(rows, 20)
         return accuracies if report["labels"] is None else f"{accuracies}\n\n{_span_table(report)}"
+
+
+@dataclass(eq=False, repr=False)
+class _Own:
+    """What a thread tags with."""
+
+    tagger: "SequenceTagger"
+    edges: "Templates | None"
+
+    def extras(self, X: Any) -> dict[str, Any]:
+        """What the tagger takes besides the sequences."""
+        return {} if self.edges is None else {"edges": self.edges.transform(X)}
 
 
 def own_tagger(tagger: "SequenceTagger") -> "SequenceTagger":

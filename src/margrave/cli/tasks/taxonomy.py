@@ -5,8 +5,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from margrave.cli.examples import check_classes, examples_like, read_taxonomy, taxonomy_of_names, training_examples
+from margrave.cli.examples import (
+    check_classes,
+    examples_like,
+    predicted_classes,
+    read_taxonomy,
+    taxonomy_of_names,
+    training_examples,
+)
 from margrave.cli.kernels import KernelOptions
+from margrave.cli.label_costs import LabelCostOptions
 from margrave.cli.reports import percent, table
 from margrave.cli.tasks.base import Job, Model, Task
 from margrave.errors import DataError
@@ -19,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(eq=False, repr=False)
-class TaxonomyTask(KernelOptions, Task):
+class TaxonomyTask(KernelOptions, LabelCostOptions, Task):
     """Learns one class of a taxonomy for every example."""
 
     name = "taxonomy"
@@ -37,6 +45,7 @@ class TaxonomyTask(KernelOptions, Task):
         "margrave train --task taxonomy train.svm -o images.margrave --taxonomy hierarchy.txt",
         "margrave train --task taxonomy posts.txt -o posts.margrave --dev dev.txt -C 10",
         "margrave train --task taxonomy posts.txt -o posts.margrave --rescale slack --slack 2",
+        "margrave train --task taxonomy posts.txt -o posts.margrave --cost-matrix costs.tsv",
     )
     predicts = (
         "one class per line. The class may be missing from the input: features alone, or a text without a tab. "
@@ -68,6 +77,10 @@ class TaxonomyTask(KernelOptions, Task):
     def __post_init__(self) -> None:
         self.chosen_kernel()
 
+    def given_cost(self) -> Any:
+        """The cost by name or by classes."""
+        return self.chosen_cost(self.cost)
+
     def job(self, data: str, dev: str | None) -> Job:
         """Features or texts, and the taxonomy of their classes."""
         from margrave.data.taxonomy import Taxonomy
@@ -93,8 +106,9 @@ class TaxonomyTask(KernelOptions, Task):
         if described is not None:
             # A description alone makes a class of a leaf; nodes above other classes are classes only by their examples.
             own["classes"] = sorted({*y, *(set(described) & set(tree.leaves))})
-        if self.cost is not None:
-            own["cost"] = self.cost
+        cost = self.given_cost()
+        if cost is not None:
+            own["cost"] = cost
         kernel = self.chosen_kernel()
         if kernel is not None:
             own["kernel"] = kernel
@@ -122,11 +136,11 @@ class TaxonomyTask(KernelOptions, Task):
         return dict([classes, ("n_nodes", len(_taxonomy_of(estimator))), *rest])
 
     @staticmethod
-    def inspection(estimator: "TaxonomyClassifier", top: int) -> dict[str, Any]:
+    def inspection(estimator: "TaxonomyClassifier", top: int, sign: str | None = None) -> dict[str, Any]:
         """The top features of each node; for texts, also the words alone."""
         from margrave.features import TfIdf
 
-        report = Task.inspection(estimator, top)
+        report = Task.inspection(estimator, top, sign)
         if top and isinstance(estimator.features_, TfIdf):
             nodes = _taxonomy_of(estimator)  # words of descriptions are output features, too
             report["words"] = {node: [word for word, _ in of] for node, of in report["top"].items() if node in nodes}
@@ -151,13 +165,7 @@ class TaxonomyModel(Model):
 
     def predicted_lines(self, path: str, marginals: bool, **options: Any) -> Iterator[list[str]]:
         """One class per example."""
-        X, _ = examples_like(self.classifier.features_, path, multilabel=True)  # whose class may be missing
-        predicted = [str(label) for label in self.classifier.predict(X)]
-        if not marginals:
-            yield predicted
-            return
-        best = self.classifier.predict_proba(X).max(axis=1)
-        yield [f"{label}\t{probability:.4f}" for label, probability in zip(predicted, best, strict=True)]
+        yield predicted_classes(self.classifier, path, marginals)
 
     def evaluation(self, path: str, **options: Any) -> dict[str, Any]:
         """Accuracy, tree loss and hierarchical F1."""

@@ -1,11 +1,14 @@
 """Translation: sentence pairs with word alignments in, or a grammar and sentence pairs; translations out."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import exp
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from margrave.checks import decimal
 from margrave.cli import illustration
+from margrave.cli.options import command_option
 from margrave.cli.reports import percent, table
 from margrave.cli.streams import batches, display_name, source
 from margrave.cli.tasks.base import Job, Model, Task
@@ -28,6 +31,26 @@ _OF_PHRASES = (
     *("options_per_phrase", "reach"),
 )
 _OF_GRAMMARS = ("grammar", "glue", "span_limit", "costs", "pass_all")
+
+
+_OF_LATTICES = (
+    command_option(
+        "paths",
+        int,
+        "If the input is a lattice in PLF, how many of its strings are translated; the best translation wins.",
+        at_least=1,
+        if_none="100",
+        applies="translation",
+    ),
+    command_option(
+        "lattice_weight",
+        float,
+        "The factor on the weights of lattices, which are added to the scores of translations.",
+        if_none="1",
+        applies="translation",
+    ),
+)
+_PLF = re.compile(r"\(\(\(\s*['\"]")  # how a lattice in PLF begins
 
 
 @dataclass(eq=False, repr=False)
@@ -59,11 +82,25 @@ class Translate(Task):
         "-C 0.3 --sparse",
         "margrave train --task translate dev.txt -o de-en.margrave --decoder hiero --grammar rules.gz --lm en.arpa.gz",
     )
-    predicts = "the translation of each line; with --kbest, the best translations and their scores."
+    predicts = (
+        "the translation of each line, which may be a lattice in PLF; with --kbest, the best translations and their "
+        "scores, and with --features the features, as n-best lists."
+    )
     measures = "BLEU and NIST against the second field of each line, or against --references, and unknown words."
 
-    predict_options = Lattices.predict_options
-    evaluate_options = Rerank.evaluate_options
+    predict_options = (
+        *Lattices.predict_options,
+        command_option(
+            "features",
+            bool,
+            "With --kbest, also write the features of each translation, as in n-best lists of Moses, so that "
+            "--task rerank can train on them.",
+            default=False,
+            applies="translation",
+        ),
+        *_OF_LATTICES,
+    )
+    evaluate_options = (*Rerank.evaluate_options, *_OF_LATTICES)
 
     chosen: TranslatorSettings
     decoder: str = option(
@@ -132,6 +169,7 @@ class Translate(Task):
             decoder, to_fit = self._decoder(model), dict[str, Any]()
         else:
             X, y, links = read_parallel(source(data), self.target, self.alignments)
+            _with_lattices(data, X, allowed=False)
             if links is None:
                 name = display_name(data)
                 raise DataError(name, None, "its sentence pairs have no links, which are needed to extract phrases.")
@@ -187,9 +225,9 @@ class Translate(Task):
         return SynchronousDecoder(grammar, model, pass_through="all" if self.pass_all else "unknown")
 
     @staticmethod
-    def inspection(estimator: Any, top: int) -> dict[str, Any]:
+    def inspection(estimator: Any, top: int, sign: str | None = None) -> dict[str, Any]:
         """How the weights were tuned."""
-        return {**_tuner(estimator), **Task.inspection(estimator, top)}
+        return {**_tuner(estimator), **Task.inspection(estimator, top, sign)}
 
     @staticmethod
     def dev_summary(scores: Mapping[str, Any]) -> str:
@@ -228,26 +266,42 @@ class TranslatingModel(Model):
     """A translator."""
 
     does: ClassVar[str] = "translates sentences"
-    options: ClassVar[tuple[str, ...]] = ("kbest", "references", "lowercase", "data", "plot", "sentences")
+    options: ClassVar[tuple[str, ...]] = (
+        *("kbest", "features", "paths", "lattice_weight", "references", "lowercase"),
+        *("data", "plot", "sentences"),
+    )
 
     translator: "Translator"
 
     def predicted_lines(
-        self, path: str, marginals: bool, *, kbest: int | None = None, **options: Any
+        self,
+        path: str,
+        marginals: bool,
+        *,
+        kbest: int | None = None,
+        features: bool = False,
+        paths: int | None = None,
+        lattice_weight: float | None = None,
+        **options: Any,
     ) -> Iterator[list[str]]:
         """The best translations."""
         if kbest is not None and marginals:
             raise MargraveError("--kbest and --marginals exclude each other: give one of them.")
+        if features and kbest is None:
+            raise MargraveError("--features applies to --kbest only, which is not given.")
+        of_lattices = _given(paths=paths, lattice_weight=lattice_weight)
         number = 0
-        for batch in batches(iter(_sources(path)), _BATCH):
+        for batch in batches(iter(_sources(path, lattices=not marginals)), _BATCH):
             if kbest is not None:
                 lines = []
-                for found in self.translator.predict_kbest(batch, kbest):
-                    lines += [f"{number} {_BAR} {text} {_BAR} {score:.6g}" for score, text in found]
+                for found in self.translator.predict_nbest(batch, kbest, **of_lattices):
+                    for text, values, score in zip(found.hypotheses, found.features, found.scores or (), strict=True):
+                        named = " ".join(f"{'_'.join(name.split())}={value:.6g}" for name, value in values.items())
+                        lines.append(f" {_BAR} ".join([str(number), text, *([named] * features), f"{score:.6g}"]))
                     number += 1
                 yield lines
                 continue
-            texts = self.translator.predict(batch)
+            texts = self.translator.predict(batch, **of_lattices)
             if not marginals:
                 yield texts
                 continue
@@ -255,13 +309,20 @@ class TranslatingModel(Model):
             yield [f"{text}\t{exp(score):.4f}" for text, score in zip(texts, scores, strict=True)]
 
     def evaluation(
-        self, path: str, *, references: Sequence[str] = (), lowercase: bool = False, **options: Any
+        self,
+        path: str,
+        *,
+        references: Sequence[str] = (),
+        lowercase: bool = False,
+        paths: int | None = None,
+        lattice_weight: float | None = None,
+        **options: Any,
     ) -> dict[str, Any]:
         """BLEU and NIST, and how many words are unknown."""
         from margrave.metrics import bleu, nist
 
-        X, right = _pairs(path, references)
-        found = self.translator.predict(X)
+        X, right = _pairs(path, references, lattices=True)
+        found = self.translator.predict(X, **_given(paths=paths, lattice_weight=lattice_weight))
         words = _word_count(X)
         return {
             "n_sentences": len(X),
@@ -308,36 +369,62 @@ def _weights(path: str) -> dict[str, float]:
         name, _, value = line.strip().rpartition(" ")
         if not line.strip():
             continue
-        try:
-            found[name.strip()] = float(value)
-        except ValueError:
-            raise DataError(path, number, f"expected the name of a feature and a number, not {quoted(line)}.") from None
+        weight = decimal(value)
+        if weight is None:
+            raise DataError(path, number, f"expected the name of a feature and a number, not {quoted(line)}.")
+        found[name.strip()] = weight
     return found
 
 
-def _pairs(path: str, references: Sequence[str], target: str | None = None) -> tuple[Sequence[str], Sequence[Any]]:
+def _given(**options: Any) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _pairs(
+    path: str, references: Sequence[str], target: str | None = None, *, lattices: bool = False
+) -> tuple[Sequence[Any], Sequence[Any]]:
     """Source sentences, and what they should say: the second fields of their lines, a target file, or references."""
     from margrave.datasets import read_references
     from margrave.translation import read_parallel
 
     if not references:
         pairs = read_parallel(source(path), target)
-        return pairs.source, pairs.target
-    X, right = _sources(path), read_references(*map(source, references))
+        return _with_lattices(path, pairs.source, lattices), pairs.target
+    X, right = _sources(path, lattices=lattices), read_references(*map(source, references))
     if len(right) != len(X):
         lines = counted(len(right), "line")
         raise DataError(references[0], None, f"{lines}, but {display_name(path)} has {len(X)}.")
     return X, right
 
 
-def _sources(path: str) -> list[str]:
-    """The source sentences of a file: what stands before the first bars of each line."""
+def _sources(path: str, *, lattices: bool = False) -> list[Any]:
+    """The source sentences of a file, or lattices of them: what stands before the first bars of each line."""
     from margrave.translation import read_sentences
 
     X = [line.partition(_BAR)[0].strip() for line in read_sentences(source(path))]
     if not any(X):
         raise DataError(display_name(path), None, "it contains no sentences.")
-    return X
+    return _with_lattices(path, X, lattices)
+
+
+def _with_lattices(path: str, X: Sequence[str], allowed: bool) -> list[Any]:
+    """The sentences, and in place of those in PLF the lattices."""
+    from margrave.datasets import from_plf
+
+    found: list[Any] = []
+    for number, text in enumerate(X, 1):
+        if not _PLF.match(text):
+            found.append(text)
+        elif not allowed:
+            raise DataError(
+                display_name(path), number, "it is a lattice in PLF, which predict and evaluate take, not this."
+            )
+        else:
+            try:
+                found.append(from_plf(text, id=str(number)))
+            except MargraveError as error:
+                raise DataError(display_name(path), number, error.message) from None
+    return found
 
 
 def _bleu(gold: Any, predicted: Any) -> dict[str, float | None]:
@@ -349,4 +436,5 @@ def _bleu(gold: Any, predicted: Any) -> dict[str, float | None]:
 def _word_count(sentences: Sequence[str]) -> int:
     from margrave.translation.parallel import split_words
 
-    return sum(len(split_words(sentence)) for sentence in sentences)
+    texts = (each if isinstance(each, str) else " ".join(edge.word for edge in each.edges) for each in sentences)
+    return sum(len(split_words(text)) for text in texts)
