@@ -14,12 +14,14 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --only-b
 PYTHON_CODE := src tests benchmarks examples docs tools
 CORE := $(shell find src/margrave/_core -name '*.h' -o -name '*.cpp')
 SOURCES := pyproject.toml CMakeLists.txt README.md LICENSE $(shell find src -type f -not -name '*.pyc' -not -name '*.so')
-# The folders whose tests exercise the core, for the sanitizers.
-CORE_TESTS := $(addprefix tests/,core structures data features losses learners solvers custom estimators)
+# The tests that use several threads, for the thread sanitizer.
+THREADED_TESTS = $(shell grep -rlE 'n_jobs|threads|Thread' tests --include='test_*.py')
 
 ABI := cp$(subst .,,$(basename $(PYTHON_VERSION)))
 VERSION := $(shell sed -n 's/^version = "\(.*\)"$$/\1/p' pyproject.toml)
-WHEEL := dist/margrave-$(VERSION)-$(ABI)-$(ABI)-$(subst -,_,$(subst .,_,$(word 2,$(INTERPRETER)))).whl
+WHEEL_TAG := $(ABI)-$(ABI)-$(subst -,_,$(subst .,_,$(word 2,$(INTERPRETER))))
+WHEEL := dist/margrave-$(VERSION)-$(WHEEL_TAG).whl
+TIDY := build/clang-tidy-$(ABI)
 ARCHIVE := dist/margrave-$(VERSION).tar.gz
 PUBLISHED := $(SOURCES) Makefile $(shell find docs tests benchmarks examples tools -type f -not -name '*.pyc' -not -path 'docs/plots/*')
 # Compiler warnings are errors, except in the demo, which runs with compilers that nobody has tried.
@@ -30,7 +32,7 @@ FOR_DEMO := $(VENV)/set-up-for-demo
 FOR_TESTS := $(VENV)/set-up-for-tests
 FOR_DOCS := $(VENV)/set-up-for-docs
 
-.PHONY: demo test check lint format coverage test-asan check-arm bench docs dist test-dist clean-all
+.PHONY: demo test check lint format fuzz fuzz-core coverage test-asan test-tsan check-arm bench papers docs dist test-dist clean-all
 
 demo: WERROR := OFF
 demo: $(FOR_DEMO)
@@ -53,24 +55,64 @@ lint: $(FOR_TESTS)
 	PYTHONPATH=src $(BIN)/lint-imports --no-cache --no-logo
 	$(BIN)/python tools/check_layers.py
 	$(BIN)/clang-format --dry-run --Werror $(CORE)
+	@if [ -x $(BIN)/clang-tidy ]; then $(MAKE) --no-print-directory $(TIDY); \
+	else echo "clang-tidy is not installed in $(VENV), so its checks are skipped."; fi
 
-# Which lines of the Python code the tests run.
+# Cases of new seeds for MINUTES minutes; those that fail are made smaller and kept in tests/fuzz/regressions.
+MINUTES := 5
+fuzz: $(FOR_TESTS)
+	$(BIN)/python -m tests.fuzz --minutes $(MINUTES) $(FUZZ)
+
+# The core's readers by themselves, under the sanitizers: with clang's libFuzzer where it is installed, for MINUTES minutes
+# in all; elsewhere the seeds and changed copies of them. A compiler of another name is CLANG=clang++-14.
+CLANG := $(firstword $(notdir $(wildcard $(foreach folder,$(subst :, ,$(PATH)),$(folder)/clang++ $(folder)/clang++-[0-9]*))))
+FUZZED := $(basename $(notdir $(filter-out %/replay.cpp,$(wildcard tests/fuzz/cpp/*.cpp))))
+FUZZ_FLAGS := -std=c++20 -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=undefined -Isrc/margrave/_core -Itests/fuzz/cpp
+fuzz-core: $(FOR_TESTS)
+	rm -rf build/fuzz-core/seeds && mkdir -p build/fuzz-core
+	$(BIN)/python -m tests.fuzz.cpp_seeds build/fuzz-core/seeds
+	@set -e; cd build/fuzz-core; for target in $(FUZZED); do mkdir -p corpus/$$target; \
+	if [ -n "$(CLANG)" ]; then \
+	  (cd ../.. && $(CLANG) $(FUZZ_FLAGS) -fsanitize=fuzzer,address,undefined tests/fuzz/cpp/$$target.cpp -o build/fuzz-core/$$target); \
+	  echo "$$target, by libFuzzer:"; \
+	  ./$$target -max_total_time=$$((60 * $(MINUTES) / $(words $(FUZZED)))) -max_len=4096 -timeout=10 -rss_limit_mb=1024 \
+	    -verbosity=0 -print_final_stats=1 corpus/$$target seeds/$$target > $$target.log 2>&1 || { tail -50 $$target.log; exit 1; }; \
+	  grep number_of_executed_units $$target.log; \
+	else \
+	  (cd ../.. && $${CXX:-g++} $(FUZZ_FLAGS) -fsanitize=address,undefined tests/fuzz/cpp/$$target.cpp tests/fuzz/cpp/replay.cpp \
+	    -o build/fuzz-core/$$target); \
+	  echo "$$target, without libFuzzer:"; ./$$target -runs=100000 corpus/$$target seeds/$$target; \
+	fi; done
+
+# It reads the whole core anew, which takes minutes, so only after a change.
+$(TIDY): $(CORE) .clang-tidy
+	$(BIN)/run-clang-tidy.py -quiet -clang-tidy-binary $(BIN)/clang-tidy -p build/$(WHEEL_TAG) src/margrave/_core > $@.log \
+	  || { cat $@.log; exit 1; }
+	@touch $@
+
+# Which lines of the Python code and of the core the tests run.
 coverage: $(FOR_TESTS)
-	$(PYTEST) --cov=margrave --cov-report=term:skip-covered
+	$(PIP) "gcovr>=8.6"
+	$(call build_instrumented,coverage,MARGRAVE_COVERAGE=ON)
+	find build/coverage-$(ABI) -name '*.gcda' -delete
+	PYTHONPATH=build/coverage-site-$(ABI) $(PYTEST) --cov=margrave --cov-report=term:skip-covered
+	$(BIN)/gcovr --root . --filter src/margrave/_core/ --object-directory build/coverage-$(ABI) --exclude-throw-branches \
+	  --gcov-ignore-parse-errors=negative_hits.warn --sort uncovered-number build/coverage-$(ABI)
 
 format: $(FOR_TESTS)
 	$(BIN)/ruff check --fix-only $(PYTHON_CODE)
 	$(BIN)/ruff format $(PYTHON_CODE)
 	$(BIN)/clang-format -i $(CORE)
 
-# The core's tests under the address and undefined-behavior sanitizers. Python itself leaks at exit by design.
+# All tests with the core under the address and undefined-behavior sanitizers. Python itself leaks at exit by design.
 test-asan: $(FOR_TESTS)
-	rm -rf build/asan-site-$(ABI)
-	$(PIP) $(call requirements,["build-system"]["requires"]) cmake ninja
-	$(PIP) --no-build-isolation --no-deps --target build/asan-site-$(ABI) . -Cbuild-dir=build/asan-$(ABI) \
-	  -Ccmake.define.MARGRAVE_SANITIZE=ON -Ccmake.define.MARGRAVE_WERROR=ON -Cinstall.strip=false
-	ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD="$$($${CXX:-g++} -print-file-name=libasan.so) $$($${CXX:-g++} -print-file-name=libubsan.so)" \
-	  PYTHONPATH=build/asan-site-$(ABI) $(BIN)/python -m pytest -p no:cacheprovider $(CORE_TESTS)
+	$(call build_instrumented,asan,MARGRAVE_SANITIZE=address$(comma)undefined)
+	ASAN_OPTIONS=detect_leaks=0 $(call with_libraries,asan ubsan) PYTHONPATH=build/asan-site-$(ABI) $(PYTEST)
+
+# The tests of several threads under the thread sanitizer.
+test-tsan: $(FOR_TESTS)
+	$(call build_instrumented,tsan,MARGRAVE_SANITIZE=thread)
+	$(call with_libraries,tsan) PYTHONPATH=build/tsan-site-$(ABI) $(PYTEST) $(THREADED_TESTS)
 
 # The hot loops for 64-bit ARM, in an emulator; the compiler is not installed by anything here.
 check-arm:
@@ -79,6 +121,12 @@ check-arm:
 # BENCHMARKS=NAME runs one benchmark, and BENCHMARKS=--help lists the names.
 bench: $(FOR_TESTS)
 	$(BIN)/python -m benchmarks $(BENCHMARKS)
+
+# The experiments that docs/papers.md names, as far as their records are older than the code. This takes hours; if it is
+# interrupted, the next run goes on from there.
+PAPERS := $(sort $(shell grep -o 'benchmarks/experiments/[a-z0-9_]*[.]py' docs/papers.md | sed 's|.*/||; s|[.]py||'))
+papers: $(FOR_TESTS)
+	$(BIN)/python -m benchmarks --update $(PAPERS)
 
 # A source archive, and the wheel of this version of Python. Tests and documentation use this wheel too. It is built in
 # the tree, so that a change compiles only the files that it concerns.
@@ -126,6 +174,17 @@ $(PIP) --force-reinstall --no-deps $(WHEEL)
 $(PIP) "$(WHEEL)[$(strip $(1))]"
 @touch $@
 endef
+
+# The package with the core built for measuring, under build/$(1)-site: $(2) is an option of CMakeLists.txt.
+define build_instrumented
+rm -rf build/$(1)-site-$(ABI)
+$(PIP) $(call requirements,["build-system"]["requires"]) cmake ninja
+$(PIP) --no-build-isolation --no-deps --target build/$(1)-site-$(ABI) . -Cbuild-dir=build/$(1)-$(ABI) \
+  -Ccmake.define.$(2) -Ccmake.define.MARGRAVE_WERROR=ON -Cinstall.strip=false
+endef
+
+# Loads the runtime libraries of sanitizers before anything else.
+with_libraries = LD_PRELOAD="$(foreach library,$(1),$$($${CXX:-g++} -print-file-name=lib$(library).so))"
 
 comma := ,
 $(FOR_DEMO): $(CREATED) $(WHEEL)

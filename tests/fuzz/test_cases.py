@@ -1,0 +1,79 @@
+"""Ten thousand seeded cases end in an answer or in one sentence, and so does every case that once failed."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.fuzz.campaign import KEPT, read_case
+from tests.fuzz.seeded import open_seeds, per_target, ranges
+from tests.fuzz.shrinking import smaller
+from tests.fuzz.targets import KINDS
+from tests.fuzz.workers import Worker
+
+CHUNKS = 4  # of each kind, so that processes can share them
+
+
+@pytest.fixture(scope="session")
+def worker() -> Iterator[Worker]:
+    """One process for all cases of this process of pytest."""
+    with Worker() as one:
+        yield one
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+@pytest.mark.parametrize("kind", KINDS)
+def test_seeded_cases_end_in_an_answer_or_in_one_sentence(kind: str, chunk: int, worker: Worker) -> None:
+    names = worker.targets(kind)
+    each = per_target(kind, names)
+    first, last = (len(names) * each * number // CHUNKS for number in (chunk, chunk + 1))
+    wrong = []
+    for number, name in enumerate(names):
+        begin, end = max(first - number * each, 0), min(last - number * each, each)
+        for seed, count in ranges(begin, end, open_seeds().get(name, set())):
+            wrong += [f"{name} {seed}: {of.what}\n{of.trace}" for seed, of in worker.seeds(name, seed, count).failures]
+    assert not wrong, "\n\n".join(wrong)
+
+
+@pytest.mark.parametrize("path", sorted(KEPT.glob("*.json")), ids=lambda path: path.stem)
+def test_a_case_that_failed_once_does_so_no_more(path: Path, worker: Worker) -> None:
+    outcome = worker.case(*read_case(path))
+    assert not outcome.failed, f"{outcome.what}\n{outcome.trace}"
+
+
+# ---- what watches ----------------------------------------------------------------------------------------------------
+
+WAYS = {
+    "crash": "crash: SIGABRT",
+    "hang": "hang: more than 1 s",
+    "sleep": "hang: more than 1 s",
+    "memory": "memory: ",
+    "too-much": "memory: ",
+    "raw": "KeyError: 3",
+    "lines": "several lines",
+    "long": "a sentence of 3000 characters",
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_every_way_to_fail_is_found_and_the_other_cases_go_on(way: str) -> None:
+    with Worker(seconds=1.0, wall_seconds=5.0) as one:
+        found = one.seeds(f"broken:{way}", 0, 4 if way == "raw" else 6)
+        assert [seed for seed, _ in found.failures] == [3]
+        assert found.failures[0][1].what.startswith(WAYS[way])
+        tried = found.counts["answer"] + found.counts["refusal"] + found.counts["failure"]
+        assert tried == (4 if way == "raw" else 6) and found.counts["failure"] == 1
+        assert not one.case(f"broken:{way}", {"seed": 0, "list": []}).failed
+
+
+def test_a_case_that_fails_becomes_as_small_as_it_can(worker: Worker) -> None:
+    case = {"seed": 9, "list": [1, 2, 3, 4, 5, 6, 7], "text": "a" * 100}
+    found = smaller(case, lambda each: worker.case("broken:raw", each).what == "KeyError: 3")
+    assert found["list"] == [3] and not found.get("text")
+
+
+def test_the_case_of_a_seed_is_always_the_same_and_survives_json(worker: Worker) -> None:
+    from tests.fuzz.targets import targets
+
+    for target in targets("readers").values():
+        assert [target.case(seed) for seed in range(20)] == [target.case(seed) for seed in range(20)]
