@@ -34,10 +34,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """With `--quick`, properties are tried on few examples, unless they say on how many."""
-    if config.getoption("--quick"):
-        settings.register_profile("quick", max_examples=5)
-        settings.load_profile("quick")
+    """Properties have no deadline; with `--quick`, they are tried on few examples, unless they say on how many."""
+    settings.register_profile("untimed", deadline=None)
+    settings.register_profile("quick", deadline=None, max_examples=5)
+    settings.load_profile("quick" if config.getoption("--quick") else "untimed")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -90,5 +90,8 @@ def test_blocks_are_found_with_their_lines_unless_they_are_not_to_be_run() -> No
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_the_examples_of_a_module_give_what_they_say(name: str) -> None:
+def test_the_examples_of_a_module_give_what_they_say(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # examples save models, and the tests run in the folder of the repository
     assert doctest.testmod(importlib.import_module(name)).failed == 0

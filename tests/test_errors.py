@@ -4,7 +4,7 @@ import pickle
 
 import pytest
 
-from margrave.errors import DataError, MargraveError, Message, Setting, quoted, setting, unknown
+from margrave.errors import DataError, MargraveError, Message, Setting, quoted, setting, shortened, unknown
 
 
 def as_options(named: Setting) -> str:
@@ -39,3 +39,8 @@ def test_a_quote_is_cut_after_eighty_characters(length: int) -> None:
     text = "a" * length
     assert quoted(text) == (f"'{text}'" if length <= 80 else f"'{'a' * 80}...'")
     assert len(str(unknown("learner", text, ["eg"]))) < 130
+
+
+@pytest.mark.parametrize("text", ["a\nb", "a\r\x1b[31m", "\u2028" * 100, "\ud800", "\x85" * 10**6])
+def test_what_is_shortened_is_one_line_of_bounded_length(text: str) -> None:
+    assert shortened(text).isprintable() and len(shortened(text)) <= 80

@@ -153,3 +153,53 @@ def test_costs_that_are_functions_never_become_matrices(cost: str) -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+MEASURED = """
+import sys
+import numpy as np
+from margrave import _core
+from margrave.examples import Examples
+from margrave.learners import EG, Objective
+from margrave.losses import Log
+from margrave.structures import Chain, Labels
+
+labels, tokens, single = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "compact"
+rng = np.random.default_rng(0)
+lengths = np.full(tokens // 20, 20)
+classes = [str(k) for k in range(labels)]
+Y = [rng.choice(classes, n).tolist() for n in lengths]
+bound = Chain().bind(Labels(np.array(classes)), Examples.of_sizes(lengths, Y), Log().costs)
+begin = np.concatenate([[0], np.cumsum(lengths)])
+rows = _core.Tokens(begin, np.arange(tokens + 1), rng.integers(0, 50, tokens).astype(np.int32), None)
+grams = np.arange(bound.gram_parts)
+table = _core.table(
+    rows, _core.Pairs(50, labels), grams, len(grams), 1, True, 1.0, False, False, None, None
+)
+problem, learner = _core.join(bound, table), EG(single=single)
+print(learner.required_bytes(Log(), problem))
+
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * 4096
+
+objective = Objective(problem, Log(), n_jobs=1)
+before = resident()
+state = learner.begin(objective)
+learner.one_pass(state)
+print(resident() - before)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the system does not show the memory of a process")
+@pytest.mark.parametrize(("labels", "tokens"), [(12, 200_000), (45, 40_000), (90, 16_000)])
+def test_online_eg_takes_as_much_memory_as_it_says_and_less_if_compact(labels: int, tokens: int) -> None:
+    said = {}
+    for numbers in ("double", "compact"):
+        command = [sys.executable, "-c", MEASURED, str(labels), str(tokens), numbers]
+        output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        said[numbers], taken = map(int, output.split())
+        assert said[numbers] > 1e7
+        # Room for heavy parts is not written before it is needed. The rest is scratch of the pass, and small arrays.
+        assert 0.8 * said[numbers] - 1e6 < taken < said[numbers] + 8e6
+    assert said["compact"] < {12: 0.56, 45: 0.3, 90: 0.27}[labels] * said["double"]

@@ -12,12 +12,13 @@ from margrave.datasets import read_pairs, write_matrix
 from tests.references.commands import message, run
 
 PAIRS = "ACGT\tA-GT\nTTACG\t-TACG\nGATTA\tG-TTA\n"
+OPTIONS = ("-C", "10", "--decode", "score")  # with which these pairs are learned perfectly
 
 
 @pytest.fixture
 def model(tmp_path: Path) -> Path:
     (tmp_path / "pairs.tsv").write_text(PAIRS)
-    result = run("train", "--task", "align", tmp_path / "pairs.tsv", "-o", tmp_path / "m", "-C", "10")
+    result = run("train", "--task", "align", tmp_path / "pairs.tsv", "-o", tmp_path / "m", *OPTIONS)
     assert result.exit_code == 0, result.output
     return tmp_path / "m"
 
@@ -66,8 +67,27 @@ def test_scores_of_gaps_and_ways_to_decode_are_options(tmp_path: Path) -> None:
     (tmp_path / "other.tsv").write_text("WACGT\tWAGT\n")  # W is a letter of BLOSUM62
     assert run("predict", tmp_path / "m", tmp_path / "other.tsv").exit_code == 0
     assert "unknown --decode 'acuracy'; did you mean 'accuracy'" in message(run(*command, "--decode", "acuracy"))
-    assert "--caution applies to --decode accuracy only" in message(run(*command, "--caution", "0.5"))
+    assert run(*command, "--caution", "0.5").exit_code == 0
+    for options in (("--decode", "score"), ("--mode", "local")):
+        failed = message(run(*command, "--caution", "0.5", *options))
+        assert "--caution applies to alignments that are decoded by expected accuracy: use --decode accuracy." in failed
     assert run(*command, "--caution", "2", "--decode", "accuracy").exit_code != 0
+
+
+def test_files_of_proteins_start_from_blosum62_and_others_do_not(tmp_path: Path) -> None:
+    (tmp_path / "proteins.tsv").write_text("HEAGAWGHE-E\t--P-AW-HEAE\nMKLIPF\tMKL-PF\n")
+    (tmp_path / "others.tsv").write_text(PAIRS)
+    for name, start in (("proteins", "BLOSUM62"), ("others", "none")):
+        found = []
+        for options in ((), ("--start", "auto"), ("--start", start)):
+            train = ("train", "--task", "align", tmp_path / f"{name}.tsv", "-o", tmp_path / "m", *options)
+            assert run(*train, "--dev", tmp_path / f"{name}.tsv").exit_code == 0
+            found.append(margrave.load(tmp_path / "m").coef_)
+        assert all((each == found[0]).all() for each in found)
+    (tmp_path / "w.tsv").write_text("WACGT\tWA-GT\n")
+    dev = ("train", "--task", "align", "-o", tmp_path / "m", "--dev", tmp_path / "w.tsv")
+    assert run(*dev, tmp_path / "proteins.tsv").exit_code == 0  # W is a letter of BLOSUM62
+    assert "the letter 'W' is not in the alphabet" in message(run(*dev, tmp_path / "others.tsv"))
 
 
 def test_a_file_to_start_from_is_used_in_the_unit_that_it_states(tmp_path: Path) -> None:
@@ -86,7 +106,7 @@ def test_a_file_to_start_from_is_used_in_the_unit_that_it_states(tmp_path: Path)
 @pytest.mark.parametrize("learner", ["smo", "smo-eg"])
 def test_learners_that_need_a_part_for_every_edge_apply(tmp_path: Path, learner: str) -> None:
     (tmp_path / "pairs.tsv").write_text(PAIRS)
-    command = ("train", "--task", "align", tmp_path / "pairs.tsv", "-o", tmp_path / "m", "--loss", "hinge", "-C", "10")
+    command = ("train", "--task", "align", tmp_path / "pairs.tsv", "-o", tmp_path / "m", "--loss", "hinge", *OPTIONS)
     assert json.loads(run(*command, "--learner", learner, "--json").stdout)["converged"]
     assert run("predict", tmp_path / "m", tmp_path / "pairs.tsv").stdout == PAIRS
 

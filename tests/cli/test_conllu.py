@@ -169,7 +169,7 @@ def test_a_header_must_be_that_of_the_training(file: Callable[..., Path], tmp_pa
         other = file(f"{header}\n{COLUMNS}", "other")
         for command in ("predict", "evaluate"):
             assert message(run(command, tmp_path / "m", other)) == f"{other}: {expected}"
-    assert message(run("predict", tmp_path / "m", file("tag word other\n", "empty"))).endswith(
+    assert message(run("evaluate", tmp_path / "m", file("tag word other\n", "empty"))).endswith(
         "it contains no sequences."
     )
 

@@ -2,9 +2,14 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
+import margrave
+from margrave import GraphLabeler
+from margrave.data import Budget, Forbidden, Graph, Or
 from tests.references.commands import done, message, run
 
 LINES = [
@@ -49,10 +54,34 @@ def test_unknown_labels(files: tuple[Path, Path], tmp_path: Path) -> None:
     partly.write_text("".join(json.dumps({**line, "labels": [None, *line["labels"][1:]]}) + "\n" for line in LINES))  # type: ignore[misc]
     assert json.loads(done("evaluate", model, partly, "--json"))["accuracy"] == 1
     report = json.loads(done("train", "--task", "graph", partly, "-o", tmp_path / "n", "--json"))
-    assert report["learner"] == "cccp"
+    assert report["learner"] == "lbfgs"
     assert "need the log loss" in message(
         run("train", "--task", "graph", partly, "-o", tmp_path / "n", "--loss", "hinge")
     )
+
+
+def test_rules_hold_in_predictions(files: tuple[Path, Path], tmp_path: Path) -> None:
+    _, model = files
+    labeler: Any = margrave.load(model)
+    for rules, python in (
+        ([{"or": [[0, "b"]]}], [Or([(0, "b")])]),
+        ([{"budget": [[0, "r"], [1, "r"], [2, "r"]], "most": 1}], [Budget([(v, "r") for v in range(3)], 1)]),
+        ([{"forbidden": [["r", "b"]], "nodes": [0, 1]}], [Forbidden([0, 1], [["r", "b"]])]),
+    ):
+        new = tmp_path / "new.jsonl"
+        line = {**LINES[0], "rules": rules}
+        new.write_text(json.dumps(line) + "\n")
+        (found,) = (json.loads(each) for each in done("predict", model, new, "--marginals").splitlines())
+        graph = Graph(LINES[0]["nodes"], LINES[0]["edges"], rules=python)
+        assert found["labels"] == labeler.predict([graph])[0] != LINES[0]["labels"] and found["rules"] == rules
+        refused = message(run("train", "--task", "graph", new, "-o", tmp_path / "n"))  # its labels break the rule
+        assert "hard factor 0" in refused
+        line["labels"] = found["labels"]
+        new.write_text((json.dumps(line) + "\n") * 2)
+        done("train", "--task", "graph", new, "-o", tmp_path / "n", "-q")
+        assert np.array_equal(
+            margrave.load(tmp_path / "n").coef_, GraphLabeler().fit([graph] * 2, [line["labels"]] * 2).coef_
+        )
 
 
 def test_options_that_do_not_fit(files: tuple[Path, Path], tmp_path: Path) -> None:

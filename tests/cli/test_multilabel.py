@@ -1,6 +1,7 @@
 """The command line on sets of classes."""
 
 import json
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import margrave
 from margrave import metrics
 from margrave.data.taxonomy import Taxonomy
 from margrave.datasets import read_svmlight_paths, read_taxonomy, read_texts
-from margrave.estimators import HierarchicalMultiLabelClassifier
+from margrave.estimators import HierarchicalMultiLabelClassifier, MultiLabelClassifier
 from tests.references.commands import done, message, run
 
 TREE = "1\n1/1\n1/2\n2\n2/1\n"
@@ -117,6 +118,73 @@ def test_options_are_the_parameters_of_the_classifier(
     model = HierarchicalMultiLabelClassifier(taxonomy=Taxonomy.from_names(NODES, "/"), **settings).fit(X, y)
     done("train", "--task", "multilabel", mails / "train.svm", "-o", tmp_path / "m", "-q", *options)
     np.testing.assert_array_equal(margrave.load(tmp_path / "m").coef_, model.coef_)
+
+
+@pytest.mark.parametrize(
+    ("options", "settings"),
+    [
+        (["--label-graph", "tree"], {"graph": "tree"}),
+        (["--label-graph", "independent"], {"graph": "independent"}),
+        (["--label-graph", "full", "--pair-features", "--loss", "hinge"], {"graph": "full", "pair_attributes": True}),
+        (
+            ["--label-graph", "full", "--inference", "trw", "--tol", "0.1"],
+            {"graph": "full", "inference": "trw", "tol": 0.1},
+        ),
+        (["--label-graph", "tree", "--weights", "hash:6"], {"graph": "tree", "weights": "hash:6"}),
+        (["--label-pairs", "pairs"], {"graph": [("1/2", "2/1"), ("1/1", "2/1")]}),
+    ],
+)
+def test_label_graphs_are_learned_as_in_python(
+    mails: Path, tmp_path: Path, options: list[str], settings: dict[str, Any]
+) -> None:
+    (tmp_path / "pairs").write_text("1/2\t2/1\n\n1/1\t2/1\n")
+    options = [str(tmp_path / "pairs") if each == "pairs" else each for each in options]
+    command = ("train", "--task", "multilabel", mails / "train.svm", "-o", tmp_path / "m", "--dev", mails / "test.svm")
+    report = json.loads(done(*command, "--json", *options))
+    X, y = read_svmlight_paths(mails / "train.svm", multilabel=True)
+    loss = "hinge" if "hinge" in options else "log"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = MultiLabelClassifier(loss, **settings).fit(X, y)
+    loaded: Any = margrave.load(tmp_path / "m")
+    np.testing.assert_array_equal(loaded.coef_, model.coef_)
+    assert loaded.edges_ == model.edges_ and report["loss"] == loss
+    X, gold = read_svmlight_paths(mails / "test.svm", multilabel=True)
+    predicted = [
+        line.split(";") if line else [] for line in done("predict", tmp_path / "m", mails / "test.svm").splitlines()
+    ]
+    assert predicted == model.predict(X)
+    scores = json.loads(done("evaluate", tmp_path / "m", mails / "test.svm", "--json"))
+    assert scores["f1"] == scores["hierarchical_f1"] == metrics.label_scores(gold, predicted).f1 == report["dev"]["f1"]
+    inspected = json.loads(done("inspect", tmp_path / "m", "--json"))
+    assert inspected["label_graph"] == [list(pair) for pair in model.edges_]
+    shown = done("inspect", tmp_path / "m")
+    assert all(f"    {first} - {second}" in shown for first, second in model.edges_)
+
+
+def test_mistakes_with_label_graphs_are_named(mails: Path, tmp_path: Path) -> None:
+    train = ("train", "--task", "multilabel", mails / "train.svm", "-o", tmp_path / "m")
+    pairs = tmp_path / "pairs"
+    for options, said in (
+        (["--label-graph", "tree", "--label-pairs", pairs], "--label-graph and --label-pairs exclude each other"),
+        (["--label-graph", "tree", "--taxonomy", mails / "tree"], "--label-graph and --taxonomy exclude each other"),
+        (["--label-pairs", pairs, "--kernel", "rbf"], "--label-pairs and --kernel exclude each other"),
+        (["--pair-features"], "--pair-features applies to label graphs only"),
+        (["--inference", "bp"], "--inference applies to label graphs only"),
+        (["--label-graph", "tee"], "unknown --label-graph 'tee'; did you mean 'tree'?"),
+        (["--label-graph", "tree", "--weights", "observed"], "unknown weights 'observed'"),
+        (["--label-graph", "full", "--memory", "1e-6"], "tables of"),
+    ):
+        assert said in message(run(*train, *options))
+    for text, said in (
+        ("1/1\n", ", line 1: a line must have two classes and a tab between them."),
+        ("1/1\t1/2\n1/1\t7\n", ", line 2: no example has the class '7'."),
+        ("1/1\t1/2\n1/2\t1/1\n", ", line 2: the pair of '1/2' and '1/1' has a line already."),
+        ("1/1\t1/1\n", ", line 1: the pair of '1/1' and '1/1' is one class twice."),
+        ("\n", ": it contains no pairs of classes."),
+    ):
+        pairs.write_text(text)
+        assert message(run(*train, "--label-pairs", pairs)) == f"{pairs}{said}"
 
 
 def test_mistakes_are_named(mails: Path, file: Callable[..., Path], tmp_path: Path) -> None:

@@ -60,9 +60,13 @@ def test_options_are_those_of_the_estimator(file: Callable[..., Path], tmp_path:
         "auto",
         "auto",
         "auto",
-        "best",
+        "auto",
     )
-    assert (model.weights, model.decode) == ("auto", "best") and model.max_words == 80 and model.single_root is True
+    assert (
+        (model.weights, model.C, model.tol) == ("auto", 0.1, 0.1)
+        and model.max_words == 80
+        and model.single_root is True
+    )
     assert model.metadata_ == {"format": "conllu", "columns": ["form", "upos", "feats"]}
     done(*train, "--order", 2, "--projective", "yes", "--crossing", "drop", "--labels", "joint", "--prune", "lengths",
          "--decode", "mbr", "--max-words", 5, "--columns", "form,xpos", "--weights", "hash:10")  # fmt: skip
@@ -79,7 +83,7 @@ def test_options_are_those_of_the_estimator(file: Callable[..., Path], tmp_path:
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        (["--projective", "maybe"], "unknown --projective 'maybe'; did you mean"),
+        (["--projective", "maybe"], "unknown --projective 'maybe'; (valid: "),
         (["--crossing", "dropp"], "unknown --crossing 'dropp'; did you mean 'drop'?"),
         (["--labels", "joined"], "unknown --labels 'joined'; did you mean 'joint'?"),
         (["--prune", "length"], "unknown --prune 'length'; did you mean 'lengths'?"),
@@ -143,7 +147,7 @@ def test_what_is_written_is_what_the_estimator_predicts(harbor: Path, tmp_path: 
     model: Any = margrave.load(harbor / "labeled")
     gold = sentences_of(harbor / "test.conllu")
     X = [rows(sentence, "form", "upos", "feats") for sentence in gold]
-    for options, decode in (([], "best"), (["--decode", "mbr"], "mbr"), (["--threads", 1, "--marginals"], "best")):
+    for options, decode in (([], "auto"), (["--decode", "best"], "best"), (["--threads", 1, "--marginals"], "mbr")):
         out = tmp_path / "out.conllu"
         done("predict", harbor / "labeled", harbor / "test.conllu", "-o", out, *options)
         model.decode = decode
@@ -497,13 +501,13 @@ def test_a_model_of_another_task_is_refused(harbor: Path) -> None:
     test = harbor / "test.conllu"
     refused = message(run("evaluate", harbor / "labeled", test, "--compare", harbor / "tagger"))
     assert refused == f"{harbor / 'tagger'}: --compare takes another parser, and this model tags sequences."
-    for command, options in (
-        ("evaluate", ["--compare", harbor / "labeled"]),
-        ("predict", ["--decode", "mbr"]),
-        ("predict", ["--tagger", harbor / "tagger"]),
+    for command, options, models in (
+        ("evaluate", ["--compare", harbor / "labeled"], "parsing"),
+        ("predict", ["--decode", "mbr"], "parsing and alignments"),
+        ("predict", ["--tagger", harbor / "tagger"], "parsing"),
     ):
         refused = message(run(command, harbor / "tagger", test, *options))
-        assert refused == f"{harbor / 'tagger'}: {options[0]} applies to parsing only, and this model tags sequences."
+        assert refused == f"{harbor / 'tagger'}: {options[0]} applies to {models} only, and this model tags sequences."
     refused = message(run("inspect", harbor / "tagger", "--data", test, "--plot", "t.svg"))
     assert refused.startswith(
         f"{harbor / 'tagger'}: --data applies to parsing, constituency, graphs, lattices, translation and alignments"
@@ -538,10 +542,9 @@ def test_ctrl_c_while_trees_are_learned_saves_the_trees_so_far(
 ) -> None:
     real = DependencyParser._set_solution
 
-    def interrupted(self: DependencyParser, learner: Any, solution: Any) -> Any:
-        w = real(self, learner, solution)
+    def interrupted(self: DependencyParser, *arguments: Any) -> None:
+        real(self, *arguments)
         self.ended_, self.stop_reason_ = Ended.INTERRUPTED, "interrupted"
-        return w
 
     monkeypatch.setattr(DependencyParser, "_set_solution", interrupted)
     result = run("train", "--task", "parse", harbor / "train.conllu", "-o", tmp_path / "m", "--tol", 0.1, "-q")

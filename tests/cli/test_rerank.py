@@ -427,7 +427,10 @@ def test_lp_says_from_which_c_on_a_weight_pays(tmp_path: Path) -> None:
         (["--no-good", "leave"], "unknown --no-good 'leave'; (valid: stop, skip)"),
         (["--cost", "hamming"], "unknown --cost 'hamming'; (valid: zero-one, bleu, relevance)"),
         (["--weights", "some"], "unknown weights 'some'"),
-        (["--templates", "t"], "--templates applies to --task tagging or parse only, and this is --task rerank."),
+        (
+            ["--templates", "t"],
+            "--templates applies to --task tagging or constituency or parse only, and this is --task rerank.",
+        ),
         (["--taxonomy", "t"], "--taxonomy applies to --task multilabel or taxonomy only, and this is"),
         (["--dev", "d"], "--dev has no references: use 'margrave evaluate MODEL DEV --references FILE'."),
         (["--solver", "simplex"], "--solver applies to --learner lp only, and this is --learner auto."),

@@ -81,6 +81,11 @@ TINY = {
         "bleu",
         options=("--rounds", "1"),
     ),
+    "classify": Tiny("a 1:1\nb 2:1\nc 3:1\n", "1:1\n2:1\n3:1\n", "1:1\n2:1\n", "a class", "accuracy"),
+    "homology": Tiny(
+        "ACGT\nACGT\tAC-T\nGGG\n\nTTAC\nCCC\nTTAC\t-TAC\n", "ACGT\nACT\nGGG\n\nTTAC\nCCC\nTAC\n",
+        "ACGT\nACT\nGGG\n", "must be aligned", "accuracy",
+    ),
     "taxonomy": Tiny("a/b 1:1\na/c 2:1\nd/e 3:1\n", "1:1\n2:1\n3:1\n", "1:1\n2:1\n", "a class such as", "accuracy"),
 }  # fmt: skip
 
@@ -238,11 +243,10 @@ def test_an_empty_file_is_refused(name: str, trained: tuple[Path, Path], tmp_pat
     empty = tmp_path / f"empty-{TINY[name].name}"
     empty.write_text("\n\n")
     before = model.read_bytes()
-    for command in (
-        ["train", "--task", name, empty, "-o", model],
-        ["evaluate", model, empty],
-        ["predict", model, empty],
-    ):
+    commands = [["train", "--task", name, empty, "-o", model], ["evaluate", model, empty], ["predict", model, empty]]
+    if name in ("tagging", "parse"):  # No sentence has no answer, and the lines of the answers are those of the input.
+        assert done(*commands.pop()) == ""
+    for command in commands:
         refused = message(run(*command))
         assert refused.startswith((f"{empty}: it contains no ", f"{empty}: it holds no ")) or "no examples" in refused
     assert model.read_bytes() == before
@@ -370,7 +374,7 @@ def test_the_options_of_kernels_are_fields_of_the_kernel() -> None:
     declared = {each.name: each for each in fields(Kernel) if each.init}
     for each in fields(KernelOptions):
         if each.name != "kernel":
-            default = declared[each.name].default
+            default = declared[each.name.removeprefix("kernel_")].default
             assert default is None or each.metadata["if_none"] == f"{default:g}"
 
 
@@ -379,7 +383,7 @@ def test_kernels_are_learned_and_applied(name: str, tmp_path: Path) -> None:
     data = tmp_path / "data"
     data.write_text(TINY[name].data)
     train = ("train", "--task", name, data, "-o", tmp_path / "m", "--loss", "hinge", "-q", "--tol", 0.1)
-    done(*train, "--kernel", "polynomial", "--degree", 3, "--gamma", 0.5, "--coef0", 2)
+    done(*train, "--kernel", "polynomial", "--degree", 3, "--kernel-gamma", 0.5, "--coef0", 2)
     model: Any = margrave.load(tmp_path / "m")
     assert model.kernel == Kernel("polynomial", degree=3, gamma=0.5, coef0=2.0)
     assert json.loads(done("evaluate", tmp_path / "m", data, "--json"))[TINY[name].score] == 1.0
@@ -446,3 +450,27 @@ def test_a_task_is_its_declaration() -> None:
     mine = Mine(LearningSettings(tol=0.5), files_too="x")
     assert mine.files() == ["x"] and mine.parameters()["tol"] == 0.5
     assert "Mine" not in {task.__name__ for task in Task.registered.values()}
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("most", [1, 2, 5])
+@pytest.mark.parametrize("learner", ["eg", "lbfgs", "bcfw"])
+def test_the_number_of_passes_is_what_max_iter_limits(tagged: Path, tmp_path: Path, learner: str, most: int) -> None:
+    train = ["train", tagged, "-o", tmp_path / "m", "--learner", learner, "--max-iter", most, "-C", 1000]
+    report = json.loads(done(*train, "--json"))
+    assert 1 <= report["iterations"] <= most
+    assert report["passes"] >= report["iterations"]
+    row = re.search(r"^passes +(\d+)(?: \((\S+) effective\))?$", done(*train), re.MULTILINE)
+    assert row and int(row[1]) == report["iterations"]
+    assert float(row[2] or row[1]) == pytest.approx(report["passes"], rel=1e-5)
+    assert row[0] in done("inspect", tmp_path / "m").splitlines()
+    assert margrave.load(tmp_path / "m").n_iter_ == report["iterations"]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_time_limit_is_an_option(tagged: Path, tmp_path: Path) -> None:
+    result = run("train", tagged, "-o", tmp_path / "m", "--max-seconds", 1e-9, "--tol", 0)  # All weights are zero.
+    assert result.exit_code == 0
+    assert re.search(r"^stopped +reached --max-seconds before converging$", result.stdout, re.MULTILINE)
+    assert margrave.load(tmp_path / "m").ended_ == "max_seconds"
+    assert message(run("train", tagged, "-o", tmp_path / "n", "--max-seconds", 0)).startswith("--max-seconds must be")

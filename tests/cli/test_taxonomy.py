@@ -398,8 +398,8 @@ def test_inspect_shows_the_features_of_each_node(images: Path) -> None:
     [
         (
             ["--task", "taxnomy"],
-            "unknown task 'taxnomy'; did you mean 'taxonomy'? (valid: tagging, align, constituency, graph, lattice, "
-            "multilabel, parse, rerank, taxonomy, translate)",
+            "unknown task 'taxnomy'; did you mean 'taxonomy'? (valid: tagging, align, classify, constituency, graph, "
+            "homology, lattice, multilabel, parse, rerank, taxonomy, translate)",
         ),
         (["--loss", "log", "--rescale", "slack"], "--rescale applies to --loss hinge only, and this is --loss log."),
         (["--loss", "ramp", "--slack", "2"], "--slack applies to --loss hinge only, and this is --loss ramp."),

@@ -1,15 +1,18 @@
 """What crosses into the core is checked: state of another problem and numbers that would overflow are refused."""
 
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
-from margrave import LatticeDecoder, MargraveError, _core
+from margrave import LatticeDecoder, MargraveError, Problem, SequenceTagger, _core
 from margrave.binding import bind
 from margrave.data import Lattice
 from margrave.examples import Examples
+from margrave.features import ArcTemplates
 from margrave.losses import Hinge, Log
 from margrave.maps import ChainMap
 from margrave.structures import Chain
@@ -43,7 +46,7 @@ STATE: dict[str, tuple[Callable[[Any], Any], Callable[[Any, Any], Any]]] = {
     ),
     "OutputCache": (
         lambda p: _core.OutputCache(p, 3),
-        lambda p, cache: _core.one_cut(p, weights(p), hinge(p), "margin", "parts", cache, False, 1),
+        lambda p, cache: _core.one_cut(p, weights(p), hinge(p), "margin", "parts", cache, False, [], 1),
     ),
     "Blocks": (_core.Blocks, lambda p, blocks: blocks.weights(p, hinge(p), 1)),
     "Blocks of arrays": (
@@ -97,9 +100,17 @@ HUGE: dict[str, Callable[[int], Any]] = {
     "Hypergraph": lambda n: _core.Hypergraph(n, *(np.zeros(k, t) for k, t in HYPERGRAPH)),
     "Pairs": lambda n: _core.Pairs(n, 2),
     "Pairs, labels": lambda n: _core.Pairs(2, n),
+    "multiclass": lambda n: _core.multiclass(n, np.array([0, 1]), None, None, None),
+    "chain": lambda n: chain(n, [0, 1]),
     "own_rule": lambda n: _core.own_rule("a rule", n, 2),
     "node_sets": lambda n: _core.node_sets(np.array([-1], np.int32), n, None, None, False),
     "matrix_cost": lambda n: _core.matrix_cost(n, np.zeros(1)),
+    "Problem, examples": lambda n: Problem(n, 2),
+    "OutputCache": lambda n: _core.OutputCache(problem_of(), n),
+    "Question": lambda n: _core.Question("kbest", k=n),
+    "kbest": lambda n: problem_of().kbest(2, np.zeros(problem_of().parts(2)), n),
+    "kbest_all": lambda n: _core.kbest_all(problem_of(), weights(problem_of()), n, 1),
+    "sample_all": lambda n: _core.sample_all(problem_of(), weights(problem_of()), 1.0, n, 0, 1),
 }
 HYPERGRAPH = [(0, np.int32), (1, np.int64), (0, np.int32), (1, np.int64), (0, np.int32)]
 
@@ -109,3 +120,138 @@ HYPERGRAPH = [(0, np.int32), (1, np.int64), (0, np.int32), (1, np.int64), (0, np
 def test_numbers_that_would_overflow_are_refused(name: str, n: int) -> None:
     with pytest.raises(MargraveError, match="must be from"):
         HUGE[name](n)
+
+
+def chain(labels: int, begin: list[int], order: int = 1) -> Any:
+    return _core.chain(labels, np.array(begin, dtype=np.int64), None, None, None, order, True, None)
+
+
+@pytest.mark.parametrize("labels", [2**31 - 1, 10**6, 4473])
+def test_more_label_tuples_than_can_be_are_refused_before_they_are_made(labels: int) -> None:
+    with pytest.raises(MargraveError, match="too many label tuples"):
+        chain(labels, [0, 1])
+
+
+@pytest.mark.parametrize("end", [2**63 - 1, 2**62, 2**32, 2**31])
+def test_tokens_that_cannot_be_numbered_are_refused(end: int) -> None:
+    """Without gold labels nothing else says how many tokens there are."""
+    with pytest.raises(MargraveError, match="tokens"):
+        chain(3, [0, end])
+    with pytest.raises(MargraveError, match="tokens"):
+        _core.multiclass(3, np.array([0, end]), None, None, None)
+    with pytest.raises(MargraveError, match="tokens"):
+        segments(first=[0, 1], begin=[0, end])
+
+
+def segments(first: list[int], begin: list[int], longest: list[int] | None = None) -> Any:
+    """A structure of segments of two labels, whose inside has no tags."""
+    sizes = np.array(longest or [1, 1], dtype=np.int32)
+    inside, outside = np.array([-1, -1], dtype=np.int32), np.zeros(2, dtype=np.bool_)
+    bounds = np.array(begin, dtype=np.int64)
+    return _core.semi_markov(
+        sizes, 3, np.array(first, dtype=np.int32), inside, bounds, None, None, outside, False, None, None, True
+    )
+
+
+@pytest.mark.parametrize("tag", [-1, -(2**31), 3, 2**31 - 1])
+def test_first_tags_of_segments_that_do_not_exist_are_refused(tag: int) -> None:
+    """A tag of -1 wrote before the beginning of an array."""
+    assert segments(first=[0, 1], begin=[0, 2]).size == 1
+    for first in ([tag, 1], [0, tag]):
+        with pytest.raises(MargraveError, match="tags must be distinct, and from 0 on"):
+            segments(first=first, begin=[0, 2])
+
+
+@pytest.mark.parametrize("columns", [-1, -2, 2**31, 2**63 - 1, -(2**63)])
+def test_tables_with_a_number_of_columns_that_cannot_be_are_refused(columns: int) -> None:
+    """With -1 columns, rows without cells were read beyond the end of an array."""
+    with pytest.raises(MargraveError, match="number of columns must be from"):
+        _core.table_of_rows([[[], []]], columns, -1)
+    assert len(_core.table_of_rows([[[], []]], 0, -1)) == 1
+
+
+@pytest.mark.parametrize("sites", [[0, 2**63 - 1, 2], [0, 2**40, 2**41], [0, 2, 2], [1, 2], [0, -1, 2]])
+def test_sites_that_are_not_in_order_are_refused_before_they_are_listed(sites: list[int]) -> None:
+    one = np.zeros(1, dtype=np.int32)
+    with pytest.raises(MargraveError, match=r"must have a site|sites must begin"):
+        _core.lp_slacks(np.array(sites, dtype=np.int64), one, one, np.ones(1))
+
+
+def test_constraints_across_examples_are_refused() -> None:
+    sites = np.array([0, 2, 3])
+
+    def slacks(first: int, last: int) -> Any:
+        return _core.lp_slacks(sites, np.array([first], np.int32), np.array([last], np.int32), np.ones(1))
+
+    assert slacks(0, 1).sum() == slacks(2, 2).sum() == 1.0
+    for first, last in ((1, 2), (0, 2), (2, 3), (-1, 0), (1, 0)):
+        with pytest.raises(MargraveError, match="a constraint belongs to no example"):
+            slacks(first, last)
+
+
+@pytest.mark.parametrize("n", [2**31 - 1, 2**24 + 1, -1])
+@pytest.mark.parametrize("name", ["symbols", "terminals", "spans"])
+def test_grammars_with_more_of_something_than_can_be_are_refused(name: str, n: int) -> None:
+    """The number of terminals plus one overflowed."""
+    none, bounds = np.zeros(0, dtype=np.int32), np.zeros(1, dtype=np.int64)
+    symbols, terminals, spans = ({"symbols": 1, "terminals": 1, "spans": 0} | {name: n}).values()
+    with pytest.raises(MargraveError, match="must be from"):
+        _core.Grammar(symbols, terminals, spans, none, none, 0, np.zeros(1, np.int32), none, bounds, none, none, -1, -1)
+
+
+@pytest.mark.parametrize("words", [[2**62], [2**40], [-1], [-2, 3], [2], [0]])
+def test_arcs_of_trees_are_those_of_the_heads_that_are_there(words: list[int]) -> None:
+    with pytest.raises(MargraveError, match="one head per word"):
+        _core.arcs_of_trees(np.array(words), np.zeros(1, dtype=np.int32))
+
+
+@pytest.mark.parametrize("size", [2**62, -1])
+def test_sets_of_nodes_have_a_size_that_fits(size: int) -> None:
+    with pytest.raises(MargraveError, match="the number of examples"):
+        _core.node_sets(np.array([-1, 0], dtype=np.int32), size, None, None, False)
+
+
+@pytest.mark.parametrize("labels", [2**31 - 1, 2**21, 0, -1])
+def test_arcs_have_a_number_of_labels_that_fits(labels: int) -> None:
+    rows = ArcTemplates().learn([[("a", "N")]]).transform([[("a", "N")]])
+    with pytest.raises(MargraveError, match="the number of labels"):
+        _core.TagPairs().labels(rows, None, labels)
+
+
+@pytest.mark.parametrize("p", [1e44, 1e64, 1.7e308, -1.7e308, 5e-324, np.inf, np.nan])
+def test_whatever_number_stands_for_a_probability_is_written(p: float) -> None:
+    table = _core.parse_columns(b"a b\n", None, 0, False)[0]
+    written = table.lines(" ", ["x"], np.zeros(1, dtype=np.int32), np.array([p]))
+    assert written.split() == ["a", "b", "x", f"{p:.4f}"]
+
+
+def test_more_samples_than_fit_into_memory_are_refused() -> None:
+    model = SequenceTagger(loss="log").fit(X, Y)
+    with pytest.raises(MargraveError, match=r"2147483647 samples of each example would take .* lower n\.$"):
+        model.sample(X, n=2**31 - 1)
+
+
+DAEMONS = """
+import threading, margrave
+from margrave import SequenceTagger, _core
+model = SequenceTagger().fit([[["a"]], [["b"]]], [["A"], ["B"]])
+begun = threading.Barrier({threads} + 1)
+
+def serve():
+    begun.wait()
+    while {daemons}:
+        model.predict([[["a"]]] * 1000)
+
+for _ in range({threads}):
+    threading.Thread(target=serve, daemon={daemons}).start()
+begun.wait()
+{last}
+"""
+
+
+@pytest.mark.parametrize(("threads", "daemons", "last"), [(2, True, ""), (2, False, "_core.report_leaks(True)")])
+def test_a_process_ends_without_a_word(threads: int, daemons: bool, last: str) -> None:
+    """Daemon threads are stopped where they are; where there are none, nothing is left at exit."""
+    program = DAEMONS.format(threads=threads, daemons=daemons, last=last)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

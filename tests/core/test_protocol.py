@@ -38,7 +38,7 @@ def test_a_problem_has_at_most_22_virtual_functions() -> None:
     ("path", "opening", "missing"),
     [
         ("protocol/forwarding.h", "class ForwardingProblem", set()),
-        ("protocol/problem.h", "class BoundProblem", {"infer"}),  # it scores the parts, as every problem does
+        ("protocol/bound_problem.h", "class BoundProblem", {"infer"}),  # it scores the parts, as every problem does
         ("bindings/problem.cpp", "struct PythonProblem", NOT_IN_PYTHON),
     ],
 )

@@ -73,6 +73,29 @@ def test_images_are_grids() -> None:
     assert colors.nodes.shape == (4, 3)
 
 
+@pytest.mark.parametrize("row", [list, tuple, np.array])
+@pytest.mark.parametrize("width", [1, 3])
+def test_lists_of_numbers_are_a_matrix(row: Any, width: int) -> None:
+    """In Python as in JSON lines, for nodes and for edges."""
+    rng = np.random.default_rng(0)
+    nodes, edges = rng.normal(size=(4, width)), rng.normal(size=(2, width))
+    graphs = [(nodes, [(0, 1), (1, 2)], edges)]
+    lists = [([row(each.tolist()) for each in nodes], [(0, 1), (1, 2)], [row(each.tolist()) for each in edges])]
+    (graph,) = as_graphs(lists)
+    assert graph.nodes.tolist() == nodes.tolist() and graph.edge_features.tolist() == edges.tolist()
+    models = [GraphLabeler(C=10.0).fit(X * 2, [["a", "b", "a", "b"]] * 2) for X in (graphs, lists)]
+    assert models[0].coef_.tolist() == models[1].coef_.tolist()
+    assert models[1].predict(graphs) == models[1].predict(lists)
+    for wrong, message in (
+        ([row([1.0] * width), ["x"] * (width + 1)], "node 1: its attributes must be"),
+        ([row([1.0] * width), row([np.nan] * width)], "the attributes of each node must be finite numbers"),
+        ([row([1.0] * width), ["x"] * width], "the attributes of each node must be finite numbers"),
+        ([row([1.0] * width), {"x": 1.0}], "node 1: its attributes must be"),
+    ):
+        with pytest.raises(MargraveError, match=message):
+            Graph(wrong, [(0, 1)])
+
+
 def test_dense_and_sparse_matrices_give_the_same_model() -> None:
     rng = np.random.default_rng(0)
     graphs = [(rng.normal(size=(4, 3)), [(0, 1), (1, 2)], rng.normal(size=(2, 2))) for _ in range(5)]
@@ -139,5 +162,5 @@ def test_wrong_settings_and_data_of_another_form_are_named() -> None:
         model.predict([([["a"], ["b"]], [(0, 1)], [["x"]])])
     assert model.predict([([["a"], ["b"]], [(0, 1)])], allowed=[[{"b"}, None]])[0][0] == "b"
     assert model.predict([]) == []
-    with pytest.raises(MargraveError, match="X must be a list of graphs"):
+    with pytest.raises(MargraveError, match="X must be a sequence of examples, not Graph"):
         model.predict(Graph([["a"]], []))

@@ -535,16 +535,7 @@ def test_a_path_of_models_knows_its_classes() -> None:
     assert all(a.certificate_.primal < b.certificate_.primal for a, b in pairwise(path))
 
 
-def expected_failures(estimator: TaxonomyClassifier) -> dict[str, str]:
-    if estimator.loss != "hinge":
-        return {}
-    reason = "it stops at tol, on another way than with an example repeated or left out"
-    return {f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in ("dense", "sparse")}
-
-
-@parametrize_with_checks(
-    [TaxonomyClassifier(), TaxonomyClassifier("log", weights="observed")], expected_failed_checks=expected_failures
-)
+@parametrize_with_checks([TaxonomyClassifier(tol=1e-7), TaxonomyClassifier("log", weights="observed")])
 def test_it_keeps_all_of_scikit_learns_conventions(estimator: TaxonomyClassifier, check: Any) -> None:
     check(estimator)
 

@@ -1,5 +1,6 @@
 """Aligners: known alignments, matrices to start from, decoding, columns, NCBI's format, and their errors."""
 
+import tracemalloc
 import warnings
 from itertools import pairwise
 
@@ -10,15 +11,18 @@ from sklearn.exceptions import ConvergenceWarning
 
 from margrave import GenerativeAligner, Hinge, HomologyRanker, SequenceAligner, load
 from margrave.data import BLOSUM62, gapped
+from margrave.data.substitution import are_amino_acids
 from margrave.datasets import read_matrix, write_matrix
 from margrave.errors import MargraveError
 from margrave.estimators.generative_aligner import aligner_of
+from margrave.estimators.models import sequence_aligner
 from margrave.estimators.models.sequence_aligner import known_matches, most_accurate
 from margrave.examples import Examples
 from margrave.features import Sequences
 from margrave.learners import LEARNERS
 from tests.references.alignments import AlignmentParts, alignments, edge_parts
 
+DECODERS = ("score", "accuracy")
 PAIRS = [("ACGT", "AGT"), ("TTACG", "TACG"), ("GATTA", "GTTA")]
 KNOWN = [("ACGT", "A-GT"), ("TTACG", "-TACG"), ("GATTA", "G-TTA")]
 
@@ -53,6 +57,51 @@ def test_a_matrix_to_start_from_is_the_same_by_name_as_an_object_and_from_a_file
     fitted = [SequenceAligner(start=start, features=Sequences("ACGT")).fit(PAIRS, KNOWN).coef_ for start in starts]
     for coef in fitted:
         assert_allclose(coef, fitted[0], atol=1e-8)
+
+
+PROTEINS = [("HEAGAWGHEE", "PAWHEAE"), ("MKLIPF", "MKLPF")]
+KNOWN_PROTEINS = [("HEAGAWGHE-E", "--P-AW-HEAE"), ("MKLIPF", "MKL-PF")]
+
+
+@pytest.mark.parametrize("C", [1e-3, 0.1, 10.0])
+@pytest.mark.parametrize("loss", ["log", "hinge", "softmax-margin"])
+@pytest.mark.parametrize("features", ["default", Sequences(BLOSUM62.letters)])
+def test_aligners_of_proteins_start_from_blosum62_and_others_from_zero(C: float, loss: str, features) -> None:
+    settings = {"loss": loss, "C": C, "features": features}
+    for X, y, start in ((PROTEINS, KNOWN_PROTEINS, "BLOSUM62"), (PAIRS, KNOWN, None)):
+        given = SequenceAligner(start=start, **settings).fit(X, y)
+        model = SequenceAligner(**settings).fit(X, y)
+        assert model.start_ is (None if start is None else BLOSUM62)
+        assert model.map_.names() == given.map_.names()
+        assert (model.coef_ == given.coef_).all()
+        (by_path,) = SequenceAligner(**settings).fit_path(X, y, [C])
+        assert (by_path.coef_ == given.coef_).all()
+
+
+@pytest.mark.parametrize("encode", [list, lambda text: {"letters": text, "water": "+" * len(text)}])
+def test_proteins_are_recognized_in_every_form_of_sequences(encode) -> None:
+    X = [(encode(x), encode(y)) for x, y in PROTEINS]
+    matches = known_matches(KNOWN_PROTEINS)
+    assert SequenceAligner().fit(X, matches).start_ is BLOSUM62
+    encoded = Sequences().learn(X).transform(X)
+    assert SequenceAligner(features=None).fit(encoded, matches).start_ is BLOSUM62
+
+
+def test_attributes_and_losses_that_no_matrix_can_start_have_no_start() -> None:
+    attributes = [tuple([[letter, "any"] for letter in text] for text in pair) for pair in PROTEINS]
+    assert SequenceAligner().fit(attributes, known_matches(KNOWN_PROTEINS)).start_ is None
+    for loss in (Hinge(slack=2), Hinge("f1"), "ramp"):
+        assert SequenceAligner(loss, max_iter=2, tol=1.0).fit(PROTEINS, KNOWN_PROTEINS).start_ is None
+    refitted = SequenceAligner().fit(PROTEINS, KNOWN_PROTEINS).fit(PAIRS, KNOWN)
+    assert refitted.start_ is None and (refitted.coef_ == SequenceAligner().fit(PAIRS, KNOWN).coef_).all()
+
+
+def test_nucleotides_with_all_of_their_codes_are_not_proteins() -> None:
+    codes = "ACGTURYSWKMBDHVN"  # of IUPAC, for one or several nucleotides
+    for size in range(len(codes) + 1):
+        assert not are_amino_acids(codes[:size])
+    assert not are_amino_acids("ACDEFGHIKLMNPQRSTVWYJ") and not are_amino_acids("acdefghiklmnpqrstvwy")
+    assert are_amino_acids("ACDEFGHIKLMNPQRSTVWY") and all(are_amino_acids("ACGT" + letter) for letter in "EFILPQ")
 
 
 def test_files_state_the_unit_of_their_scores(tmp_path) -> None:
@@ -105,6 +154,46 @@ def test_the_most_accurate_alignment_is_that_of_the_enumeration() -> None:
         found = most_accurate(table, caution)
         value = sum(table[i, j] - caution for i, j in found)
         assert_allclose(value, sum(table[i, j] - caution for i, j in best), atol=1e-12)
+
+
+@pytest.mark.parametrize("features", ["default", None])
+@pytest.mark.parametrize("cells", [1, 100, 2**22])
+def test_the_most_accurate_alignments_of_many_pairs_are_those_of_each(features, cells: int, monkeypatch) -> None:
+    monkeypatch.setattr(sequence_aligner, "_CELLS", cells)
+    rng = np.random.default_rng(5)
+    X = [tuple("".join(rng.choice(list("ACGT"), rng.integers(1, 9))) for _ in range(2)) for _ in range(150)]
+    encode = Sequences("ACGT").learn(PAIRS).transform if features is None else list
+    model = SequenceAligner(decode="accuracy", features=features).fit(encode(PAIRS), known_matches(KNOWN))
+    assert model.predict(encode(X)) == [model.predict(encode([pair]))[0] for pair in X]
+    tables = model.predict_marginals(encode(X))
+    assert model.predict(encode(X)) == [most_accurate(table, 0.0) for table in tables]
+    assert model.predict([]) == []
+    with pytest.raises(MargraveError, match="example 100"):
+        model.predict([*encode(X[:100]), "AC"])
+
+
+def test_tables_that_do_not_fit_into_memory_are_refused_with_the_remedy(monkeypatch) -> None:
+    model = SequenceAligner(decode="accuracy").fit(PAIRS, KNOWN)
+    long = ("ACGT" * 250, "GATTACA" * 150)
+    for available in (1e6, 60e6):
+        monkeypatch.setattr("margrave.memory.available_memory", lambda available=available: available)
+        match = r"decoding 1000 and 1050 letters by accuracy would take 0\.06.*: use decode='score'\."
+        with pytest.raises(MargraveError, match=match):
+            model.predict([PAIRS[0], long])
+        assert len(model.predict(PAIRS)) == len(PAIRS)
+    monkeypatch.setattr("margrave.memory.available_memory", lambda: 1e8)
+    assert len(model.predict([PAIRS[0], long])) == 2
+
+
+@pytest.mark.parametrize("C", [0.1, 10.0])
+def test_the_default_decoding_is_by_accuracy_for_global_alignments_and_otherwise_by_score(C: float) -> None:
+    for mode in ("global", "local", "semi-global"):
+        model = SequenceAligner(C=C, mode=mode).fit(PAIRS, KNOWN)
+        by_name = {decode: SequenceAligner(C=C, mode=mode, decode=decode).fit(PAIRS, KNOWN) for decode in DECODERS}
+        expected = by_name["accuracy" if mode == "global" else "score"]
+        X = [("TTGACA", "GACTAC"), ("ACGT", "TGCA"), *PAIRS]
+        assert model.predict(X) == expected.predict(X)
+        assert by_name["score"].predict(X) == [best[0][1] for best in model.predict_kbest(X, k=1)]
 
 
 def test_a_confidence_belongs_to_every_column() -> None:
@@ -173,7 +262,14 @@ def test_every_weight_scores_what_its_name_says(gaps: str, symmetric: bool) -> N
     rng = np.random.default_rng(1)
     X = [(y_of(x, rng), y_of(y, rng)) for x, y in PAIRS]
     model = SequenceAligner(
-        gaps=gaps, symmetric=symmetric, window=1, gap_residues=True, gap_context=1, end_gaps=True, tol=1e-2
+        gaps=gaps,
+        symmetric=symmetric,
+        window=1,
+        gap_residues=True,
+        gap_context=1,
+        end_gaps=True,
+        tol=1e-2,
+        decode="score",
     ).fit(X, KNOWN)
     model.coef_[:] = rng.standard_normal(len(model.coef_))
     for (x, y), best, (value, ranked) in zip(
@@ -233,7 +329,7 @@ OTHERS = [
 def trained(loss: str, learner: str) -> tuple[HomologyRanker, SequenceAligner]:
     """Both estimators, fitted."""
     ranker = HomologyRanker(loss, C=10.0, learner=learner, n_jobs=1, max_iter=300)
-    aligner = SequenceAligner(loss, C=10.0, learner=learner, n_jobs=1, max_iter=300)
+    aligner = SequenceAligner(loss, C=10.0, learner=learner, n_jobs=1, max_iter=300, tol=1e-4)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return ranker.fit(NATIVES, HOMOLOGUES), aligner.fit(PAIRS, KNOWN)
@@ -415,7 +511,7 @@ def test_a_generative_model_has_the_methods_of_aligners_and_a_file(tmp_path) -> 
         ({}, PAIRS, KNOWN[:2], "there are 3 pairs in X and 2 in y"),
         ({}, [("AC", "A")], [[(0, 3)]], r"the pair \(0, 3\) is outside of sequences of 2 and 1 letters"),
         ({"alphabet": "AC"}, PAIRS, KNOWN, "the letter 'G' is not in the alphabet"),
-        ({}, "AC", KNOWN, "X must be a list of pairs of sequences, not str"),
+        ({}, "AC", KNOWN, "X must be a sequence of examples, not str"),
     ):
         with pytest.raises(MargraveError, match=match):
             GenerativeAligner(**settings).fit(X, y)
@@ -434,7 +530,7 @@ def test_tokens_may_be_tuples_and_words() -> None:
 
 
 def test_letters_of_the_matrix_to_start_from_are_known() -> None:
-    model = SequenceAligner(C=0.01, start="BLOSUM62").fit(PAIRS, KNOWN)
+    model = SequenceAligner(C=0.01, start="BLOSUM62", decode="score").fit(PAIRS, KNOWN)
     assert model.predict([("WWA", "WA")]) == aligner_of(BLOSUM62).predict([("WWA", "WA")])
     with pytest.raises(MargraveError, match="the letter 'é' is not in the alphabet"):
         model.predict([("é", "A")])
@@ -490,3 +586,29 @@ def test_other_mistakes_are_refused_in_one_sentence() -> None:
             SequenceAligner(loss, start="BLOSUM62").fit(PAIRS, KNOWN)
     with pytest.raises(MargraveError, match="unknown way to decode 'best'"):
         SequenceAligner(decode="best").fit(PAIRS, KNOWN)
+    with pytest.raises(MargraveError, match="unknown way to decode 'auto'"):
+        GenerativeAligner(decode="auto").fit(PAIRS, KNOWN)
+
+
+@pytest.mark.parametrize("n", [150, 300, 600])
+def test_accuracy_decoding_takes_little_more_than_the_table(n: int) -> None:
+    """One copy of the table with a caution."""
+    table = np.random.default_rng(n).dirichlet(np.ones(n), n)
+    expected = most_accurate(table, 0.1)
+    tracemalloc.start()
+    try:
+        assert most_accurate(table, 0.1) == expected
+        assert tracemalloc.get_traced_memory()[1] < 1.3 * table.nbytes + 2e5
+    finally:
+        tracemalloc.stop()
+
+
+def test_accuracy_decoding_has_few_tables_at_once() -> None:
+    model = SequenceAligner(decode="accuracy", n_jobs=1).fit([("ACGT", "AGT")], [[(0, 0), (2, 1), (3, 2)]])
+    pairs = [("ACGT" * 150, "AGT" * 200)] * 35  # whose tables together take 100 MB
+    tracemalloc.start()
+    try:
+        model.predict(pairs)
+        assert tracemalloc.get_traced_memory()[1] < 60e6
+    finally:
+        tracemalloc.stop()

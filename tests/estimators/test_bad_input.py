@@ -83,9 +83,8 @@ SEQUENCES: dict[str, tuple[Any, Any, str]] = {
     "more labels than sequences": (X[:1], Y, r"^there are 1 sequences in X and 2 in y\.$"),
     "a generator with too few sequences": ((x for x in X[:1]), Y, r"there are 1 sequences in X and 2 in y\.$"),
     "a generator with too many sequences": ((x for x in X + X), Y, r"there are 4 sequences in X and 2 in y\.$"),
-    "an empty sequence": ([*X, []], [*Y, []], r"^example 2 is an empty sequence; every sequence needs a token\.$"),
-    "an empty array": ([np.ones((2, 3)), np.ones((0, 3))], [[0, 1], []], r"^example 1 is an empty sequence"),
-    "only an empty sequence": ([[]], [[]], r"^example 0 is an empty sequence"),
+    "an empty sequence with a label": ([*X, []], [*Y, ["D"]], r"^example 2 has 0 tokens and 1 labels\.$"),
+    "only an empty sequence": ([[]], [[]], r"^all sequences are empty: there is nothing to learn from\.$"),
     "no data": ([], [], r"^there are no sequences\.$"),
     "one label": (X, [["D"] * 3] * 2, r"^there is only one class, 'D': at least two are needed"),
     "labels in a string": (X, ["DNV", "DNV"], r"^example 0: y must have a list of labels per sentence, not str\.$"),
@@ -110,10 +109,22 @@ SEQUENCES: dict[str, tuple[Any, Any, str]] = {
     "no labels": (X, None, r"^y must be a (list|sequence) of .*, not NoneType\.$"),
     "a number for labels": (X, 3, r"^y must be a (list|sequence) of .*, not int\.$"),
     "labels of two kinds": (X, [["D", 1, "V"], Y[1]], r"^labels must be strings or numbers, all of one kind\.$"),
-    "a label that is missing": (X, [["D", None, "V"], Y[1]], r"^labels must be strings or numbers, all of one kind\.$"),
-    "a list for a label": (X, [[["D"], "N", "V"], Y[1]], r"^labels must be strings or numbers, all of one kind\.$"),
-    "tuples for labels": (X, [[("a", 1), ("b", 2), ("c", 3)]] * 2, r"^labels must be strings or numbers"),
-    "arrays for labels": (X, [np.eye(3)] * 2, r"^labels must be strings or numbers"),
+    "a label that is missing": (
+        X,
+        [["D", None, "V"], Y[1]],
+        r"^example 0: a label must be a string or a number, not None\.$",
+    ),
+    "a list for a label": (
+        X,
+        [[["D"], "N", "V"], Y[1]],
+        r"^example 0: a label must be a string or a number, not \['D'\]\.$",
+    ),
+    "tuples for labels": (
+        X,
+        [[("a", 1), ("b", 2), ("c", 3)]] * 2,
+        r"^example 0: a label must be a string or a number, not \(",
+    ),
+    "arrays for labels": (X, [np.eye(3)] * 2, r"^example 0: a label must be a string or a number, not array"),
     "a label that is not a number": (X, [[nan, 1.0, 2.0]] * 2, r"^labels must be strings or numbers"),
     "no sequences": (None, Y, r"^X must be a sequence of examples, not NoneType\.$"),
     "a number for sequences": (3, Y, r"^X must be a sequence of examples, not int\.$"),
@@ -176,7 +187,6 @@ def test_sequences_that_cannot_be_learned_from(name: str) -> None:
 
 
 PREDICT: dict[str, tuple[Any, dict[str, Any], str]] = {
-    "an empty sequence": ([X[0], []], {}, r"^example 1 is an empty sequence; every sequence needs a token\.$"),
     "no sequences": (None, {}, r"^X must be a (list|sequence) of .*, not NoneType\.$"),
     "a number": (3, {}, r"^X must be a (list|sequence) of .*, not int\.$"),
     "a string": ("ab", {}, r"^X must be a (list|sequence) of .*, not str\.$"),
@@ -426,8 +436,8 @@ PARAMETERS: list[tuple[str, Any, str]] = [
 
 TAGGER_PARAMETERS: list[tuple[str, Any, str]] = [
     *(
-        ("order", value, rf"^the order of a chain must be .*\b1\b.*\b3, and it is {value}\.$")
-        for value in (0, -1, 4, 10**30)
+        ("order", value, rf"^the order of a chain must be .*\b0\b.*\b3, and it is {value}\.$")
+        for value in (-1, 4, 10**30)
     ),
     *(("order", value, r"^the order of a chain must be ") for value in (None, "1", 1.5, 2.0, [1])),
     *(("transition_scale", value, r"^the scale of transitions must be ") for value in (-1, nan, inf, None, "2")),
@@ -654,7 +664,7 @@ def test_settings_that_no_loss_and_no_learner_has(make: Callable[[], object], me
 def test_a_problem_without_examples_has_nothing_to_learn() -> None:
     with pytest.raises(MargraveError, match=r"^there are no examples to learn from\.$"):
         Objective(Problem(0, 3), LossFamily())
-    assert refusal(lambda: Problem(-1, 3)) == "a problem's size and dim must not be negative."
+    assert refusal(lambda: Problem(-1, 3)) == "the number of examples must be from 0 to 2147483647, and it is -1."
 
 
 # ---- trees -----------------------------------------------------------------------------------------------------------
@@ -816,11 +826,11 @@ def test_a_file_that_is_no_model_is_refused(tmp_path: Path) -> None:
 
 def test_a_newer_file_asks_for_a_newer_margrave(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "model"
-    monkeypatch.setattr(model_file, "FORMAT_VERSION", 4)
+    monkeypatch.setattr(model_file, "FORMAT_VERSION", 5)
     fitted_tagger().save(path)
     monkeypatch.undo()
     assert re.search(
-        r"written by a newer Margrave \(format 4, this one reads 3\): upgrade", refusal(lambda: load(path))
+        r"written by a newer Margrave \(format 5, this one reads 4\): upgrade", refusal(lambda: load(path))
     )
     model_file.write(path, {"estimator": "ImageCaptioner"}, {})
     assert re.search(
@@ -940,6 +950,8 @@ PLACE, VALUE = "map_.gram_weight.place", "map_.gram_weight.value"
 TUPLES = ("map", "state", "gram_weight", "length")
 
 LIES: dict[str, tuple[str, Edit]] = {
+    "a negative number of iterations": ("tagger", say("iterations", -1)),
+    "iterations that are no number": ("tagger", say("iterations", "many")),
     "an offset past the end": ("tagger", put(OFFSETS, 2, 10**12)),
     "a negative offset": ("tagger", put(OFFSETS, 1, -5)),
     "offsets that fall": ("tagger", replace(OFFSETS, lambda a: a[::-1].copy())),
@@ -1178,3 +1190,36 @@ def test_training_that_overflows_says_so_and_any_other_can_be_saved(
         return
     model.save(tmp_path / "model")
     assert load(tmp_path / "model").predict(X) == model.predict(X)
+
+
+MATRIX, CLASSES = np.eye(4), list("abab")
+
+
+@pytest.mark.parametrize(
+    "X, y",
+    [
+        (MATRIX, CLASSES[:3]),
+        (MATRIX[0], CLASSES),
+        (MATRIX * np.nan, CLASSES),
+        (MATRIX, [0.5, 1.5, 2.5, 3.5]),
+        (np.full((4, 1), "a"), CLASSES),
+        (MATRIX, None),
+        (MATRIX[:0], []),
+        (MATRIX + 1j, CLASSES),
+    ],
+)
+def test_what_scikit_learn_says_of_matrices_is_an_error_of_margrave_on_one_line(X: Any, y: Any) -> None:
+    refusal(lambda: LinearClassifier().fit(X, y))
+
+
+@pytest.mark.parametrize("X", [MATRIX[:, :3], MATRIX[0], ["a b"], np.full((2, 4), np.inf)])
+def test_so_it_is_when_a_model_predicts(X: Any, tmp_path: Path) -> None:
+    model = LinearClassifier().fit(MATRIX, CLASSES)
+    model.save(tmp_path / "model")
+    refusal(lambda: model.predict(X))
+    refusal(lambda: load(tmp_path / "model").predict(X))
+
+
+def test_an_estimator_that_is_not_fitted_raises_an_error_of_margrave_and_of_scikit_learn() -> None:
+    for error in (MargraveError, NotFittedError):
+        assert "is not fitted yet" in refusal(lambda: SequenceTagger().predict([[["a"]]]), error)

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import re
 from collections.abc import Callable
 from functools import cache
 from itertools import pairwise
@@ -329,7 +330,11 @@ def changed(name: str, of_model: str, tmp_path: Path, change: Callable[[Any, Any
     with pytest.raises(MargraveError) as error:
         load(tmp_path / "changed")
     message = str(error.value)
-    assert "not a model that Margrave wrote" in message and message.endswith(".") and "\n" not in message
+    assert (
+        re.search("not a model that Margrave wrote|MARGRAVE_FILE_MEMORY", message)
+        and message.endswith(".")
+        and "\n" not in message
+    )
     return message
 
 
@@ -387,8 +392,8 @@ def test_values_that_cannot_be_are_refused(name: str, of_model: str, tmp_path: P
     assert "as many values as places" in changed(name, of_model, tmp_path, value(lambda v: v[:-1]))
     assert "as many values as places" in changed(name, of_model, tmp_path, value(lambda v: v.reshape(-1, 1)))
     assert "of type" in changed(name, of_model, tmp_path, value(lambda v: v.astype(np.float32)))
-    assert "KeyError" in changed(name, of_model, tmp_path, gone(f"{name}.place"))
-    assert "KeyError" in changed(name, of_model, tmp_path, gone(f"{name}.value"))
+    assert "it has no array" in changed(name, of_model, tmp_path, gone(f"{name}.place"))
+    assert "it has no array" in changed(name, of_model, tmp_path, gone(f"{name}.value"))
     if name == "weights":
         assert "must be finite" in changed(name, of_model, tmp_path, value(lambda v: np.full_like(v, np.nan)))
     else:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from margrave import PCFG, ConstituencyParser, Hinge, MargraveError, load
+from margrave import PCFG, ConstituencyParser, GenerativeAligner, Hinge, HMMTagger, MargraveError, PathCV, load
 from margrave.data.constituents import Constituent, Tree
 from margrave.datasets import load_quay
 from margrave.learners import EG, BatchEG
@@ -30,7 +30,7 @@ def f1(parser: ConstituencyParser, trees: list[str]) -> float:
 @pytest.mark.parametrize("settings", [{}, {"binarize": "head", "vertical": 2}, {"terminals": "words", "rare": 0}])
 @pytest.mark.parametrize("loss", ["log", "hinge", "softmax-margin"])
 def test_grammars_learn_their_trees(settings: dict, loss: str) -> None:
-    parser = ConstituencyParser(loss, C=100.0, **settings).fit(None, TREES)
+    parser = ConstituencyParser(loss, grammar="rules", C=100.0, **settings).fit(None, TREES)
     assert f1(parser, TREES) == 1.0
     assert parser.predict(parser.sentences_of(TREES))[0].tags == ["DT", "NN", "VBZ", "."]
 
@@ -39,12 +39,13 @@ def test_grammars_learn_their_trees(settings: dict, loss: str) -> None:
 @pytest.mark.parametrize("rescale", ["margin", "slack"])
 def test_cutting_planes_take_every_cost(cost: str, rescale: str) -> None:
     loss = Hinge(cost=cost, rescale=rescale, slack=2)
-    parser = ConstituencyParser(loss, C=10.0, learner="cutting-plane", tol=1e-6).fit(None, TREES)
+    settings = {"C": 10.0, "learner": "cutting-plane", "tol": 1e-6}
+    parser = ConstituencyParser(loss, grammar="rules", **settings).fit(None, TREES)
     assert parser.certificate_.exact and f1(parser, TREES) == 1.0
 
 
 def test_spans_need_no_grammar(tmp_path) -> None:
-    parser = ConstituencyParser(grammar="spans", C=10.0, weights="hash:12").fit(None, TREES)
+    parser = ConstituencyParser(C=10.0, weights="hash:12").fit(None, TREES)
     assert f1(parser, TREES) == 1.0
     X = parser.sentences_of(TREES)
     parser.save(tmp_path / "spans.model")
@@ -55,7 +56,11 @@ def test_spans_need_no_grammar(tmp_path) -> None:
     assert parser.n_partial_ == 0
 
 
-@pytest.mark.parametrize("settings", [{}, {"binarize": "head"}, {"grammar": "spans", "weights": "hash:10"}])
+RULES = {"grammar": "rules"}
+FEW_RULES = {**RULES, "horizontal": 0}
+
+
+@pytest.mark.parametrize("settings", [RULES, {**RULES, "binarize": "head"}, {"grammar": "spans", "weights": "hash:10"}])
 def test_pruning_leaves_the_gold_trees_and_is_saved(tmp_path, settings: dict) -> None:
     trees = TREES * 4
     parser = ConstituencyParser(C=10.0, prune=1e-3, tol=1e-2, **settings).fit(None, trees)
@@ -70,7 +75,7 @@ def test_pruning_leaves_the_gold_trees_and_is_saved(tmp_path, settings: dict) ->
 
 def test_pruning_changes_nothing_but_the_spans_considered() -> None:
     trees = [tree for tree in load_quay("train") if len(tree.words) <= 12][:60]
-    parser = ConstituencyParser("perceptron", learner="perceptron", max_iter=1, horizontal=0, prune=0.2)
+    parser = ConstituencyParser("perceptron", learner="perceptron", max_iter=1, prune=0.2, **FEW_RULES)
     X = parser.fit(None, trees).sentences_of(trees)
     narrow = parser.predict_kbest(X, 100)
     parser.pruner_ = None
@@ -90,10 +95,10 @@ def test_a_beam_must_be_a_probability(prune) -> None:
         ConstituencyParser(prune=prune).fit(None, TREES)
 
 
-@pytest.mark.parametrize("settings", [{"horizontal": 0}, {"grammar": "spans", "weights": "hash:8"}])
+@pytest.mark.parametrize("settings", [FEW_RULES, {"grammar": "spans", "weights": "hash:8"}])
 def test_learners_of_the_dual_agree_on_grammars(settings: dict) -> None:
     """Online EG over the tied parts, batch EG in both forms, and L-BFGS reach the same optimum."""
-    trees = AMBIGUOUS if settings == {"horizontal": 0} else TREES
+    trees = AMBIGUOUS if settings == FEW_RULES else TREES
     best = ConstituencyParser(learner="lbfgs", C=1.0, tol=1e-8, **settings).fit(None, trees)
     assert best.certificate_.primal > 0.1
     for learner in (EG(), BatchEG(), BatchEG(form="weights")):
@@ -104,7 +109,7 @@ def test_learners_of_the_dual_agree_on_grammars(settings: dict) -> None:
 
 
 def test_probabilities_are_those_of_the_k_best_trees() -> None:
-    parser = ConstituencyParser(C=0.1).fit(None, TREES)
+    parser = ConstituencyParser(grammar="rules", C=0.1).fit(None, TREES)
     (x,) = parser.sentences_of(TREES[1:2])
     every = parser.predict_kbest([x], 1000)[0]
     assert len({str(tree) for _, tree in every}) == len(every) < 1000
@@ -119,7 +124,7 @@ def test_probabilities_are_those_of_the_k_best_trees() -> None:
 
 
 def test_minimum_risk_maximizes_the_sum_of_probabilities_above_the_threshold() -> None:
-    parser = ConstituencyParser(C=0.1, decode="mbr", threshold=0.4).fit(None, TREES)
+    parser = ConstituencyParser(grammar="rules", C=0.1, decode="mbr", threshold=0.4).fit(None, TREES)
     (x,) = parser.sentences_of(TREES[1:2])
     probability = parser.predict_proba([x])[0]
 
@@ -128,6 +133,31 @@ def test_minimum_risk_maximizes_the_sum_of_probabilities_above_the_threshold() -
 
     best = max(gain(tree) for _, tree in parser.predict_kbest([x], 1000)[0])
     assert_allclose(gain(parser.predict([x])[0]), best, atol=1e-4)
+
+
+@pytest.mark.parametrize("grammar", ["rules", "spans"])
+@pytest.mark.parametrize("C", [0.01, 1.0])
+def test_the_default_decoding_is_of_minimum_risk_where_the_loss_has_probabilities(grammar: str, C: float) -> None:
+    """It differs from the best tree on sentences that are not those of the training."""
+    settings = {"grammar": grammar, "C": C, "max_iter": 5, "tol": 1.0}
+    X = [sentence[:-1] for sentence in ConstituencyParser().sentences_of(TREES + AMBIGUOUS)]
+    for loss, decode in (("log", "mbr"), ("softmax-margin", "mbr"), ("hinge", "best"), ("perceptron", "best")):
+        parser = ConstituencyParser(loss, **settings).fit(None, TREES + AMBIGUOUS)
+        found = {}
+        for parser.decode in ("auto", "best", "mbr"):
+            found[parser.decode] = [str(tree) for tree in parser.predict(X)]
+        assert found["auto"] == found[decode]
+        assert loss != "log" or found["best"] != found["mbr"]
+
+
+@pytest.mark.parametrize(
+    "settings", [{"terminals": "words"}, {"binarize": "left"}, {"horizontal": None}, {"vertical": 2}, {"rare": 3}]
+)
+def test_settings_of_rules_are_refused_where_there_are_none(settings: dict) -> None:
+    (name,) = settings
+    with pytest.raises(MargraveError, match=f"{name} is a setting of rules: use grammar='rules'."):
+        ConstituencyParser(**settings).fit(None, TREES)
+    assert ConstituencyParser(grammar="rules", **settings).fit(None, TREES).n_long_ == 0
 
 
 def test_a_label_twice_over_a_span_is_one_constituent_with_a_probability() -> None:
@@ -167,14 +197,14 @@ def test_words_never_seen_have_the_tags_of_their_classes() -> None:
         "(S (NP (NNS cats)) (VP (VBD jumped)))",
         "(S (NP (NNP Anna)) (VP (VBD slept)))",
     ]
-    parser = ConstituencyParser(terminals="words", rare=1).fit(None, trees)
+    parser = ConstituencyParser(grammar="rules", terminals="words", rare=1).fit(None, trees)
     (tree,) = parser.predict([["hens", "worked"]])
     assert str(tree) == "(S (NP (NNS hens)) (VP (VBD worked)))" and parser.n_partial_ == 0
     assert parser.predict([["Emma", "slept"]])[0].tags == ["NNP", "VBD"]
 
 
 def test_a_tag_never_seen_gives_a_partial_tree_that_is_counted() -> None:
-    parser = ConstituencyParser().fit(None, TREES)
+    parser = ConstituencyParser(grammar="rules", C=1.0, decode="best").fit(None, TREES)
     trees = parser.predict([["DT", "NN", "FOO"], ["NN", "."]])
     assert parser.n_partial_ == 1
     assert trees[0].tags == ["DT", "NN", "FOO"] and "(NP (DT DT) (NN NN))" in str(trees[0])
@@ -231,3 +261,24 @@ def test_pcfgs_can_be_saved(tmp_path) -> None:
         bracket_scores(TREES, load(tmp_path / "pcfg.model").predict(X)).f1
         == bracket_scores(TREES, grammar.predict(X)).f1
     )
+
+
+@pytest.mark.parametrize("Cs", [[1.0], [0.1, 1.0]])
+@pytest.mark.parametrize("settings", [{}, {"grammar": "rules", "prune": 0.01, "horizontal": 0}])
+def test_trees_without_sentences_have_paths_and_folds(settings: dict, Cs: list[float]) -> None:
+    trees = AMBIGUOUS[:6]
+    parser = ConstituencyParser(tol=1e-3, **settings)
+    X = parser.sentences_of(trees)
+    for one, other in zip(parser.fit_path(None, trees, Cs), parser.fit_path(X, trees, Cs), strict=True):
+        assert np.array_equal(one.coef_, other.coef_)
+    one, other = PathCV(parser, Cs=Cs, cv=2).fit(None, trees), PathCV(parser, Cs=Cs, cv=2).fit(X, trees)
+    assert np.array_equal(one.scores_, other.scores_) and one.score(None, trees) == other.score(X, trees)
+
+
+@pytest.mark.parametrize("counting", [PCFG(), GenerativeAligner(), HMMTagger()], ids=repr)
+def test_what_counts_has_neither_c_nor_a_path(counting) -> None:
+    assert not hasattr(counting, "fit_path")
+    with pytest.raises(MargraveError, match=r"^unknown .* parameter 'C'"):
+        counting.set_params(C=1.0)
+    with pytest.raises(MargraveError, match="needs an estimator that has a C and fit_path"):
+        PathCV(counting, Cs=[1.0], cv=2).fit(TREES, TREES)

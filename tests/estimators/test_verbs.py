@@ -12,6 +12,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from margrave import DependencyParser, HomologyRanker, LossFamily, MargraveError, Reranker, SequenceTagger, load
+from margrave.cli.reports import certificate_report
 from margrave.estimators.files import SavedModel
 from margrave.features import Templates
 from margrave.files.stored import import_modules
@@ -257,3 +258,14 @@ def test_sequences_need_no_length_that_is_right() -> None:
                 assert str(error).startswith("example 0: ")
                 continue
             assert answers == [["A", "B"]] * 2
+
+
+@every
+def test_a_loaded_model_knows_the_learner_but_no_time(entry: Entry, tmp_path: Path) -> None:
+    """The learner that "auto" chose; a time would give files of the same run other bytes."""
+    model = fitted(entry)
+    assert model.learned_by_ == model.learner_.name != "auto" and model.certificate_.seconds is not None
+    model.save(tmp_path / "model")
+    loaded = load(tmp_path / "model")
+    assert loaded.learned_by_ == model.learned_by_ and loaded.certificate_.seconds is None
+    assert certificate_report(loaded, None)["learner"] == model.learned_by_

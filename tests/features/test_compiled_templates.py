@@ -1,10 +1,12 @@
 """Compiled templates give the attributes, the numbers and the rows that strings made in Python give."""
 
 import copy
+import gc
 import pickle
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 import pytest
@@ -102,6 +104,18 @@ def test_numbering_starts_anew_when_there_are_many_values(monkeypatch: pytest.Mo
         X = [[[f"W{k}", "", ""], [f"w{k + 1}", "", ""]]]
         found = encoder.encode(features.transform(X), single=False, grow=True)
         assert arrays(found) == arrays(reference.encode(in_python(features, X), single=False, grow=True))
+
+
+def test_numbers_made_anew_leave_nothing_of_the_old_ones_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or a model that predicts for ever would grow for ever."""
+    monkeypatch.setattr(module, "MOST_VALUES", 3)
+    features, encoder = learned(["0[0]"]), RowEncoder()
+    made: WeakSet[_core.TemplateNames] = WeakSet()
+    for k in range(20):
+        encoder.encode(features.transform([[[f"w{k}", "", ""]]]), single=False, grow=k == 0)
+        made.add(features._names)
+    gc.collect()
+    assert len(made) == 1
 
 
 def test_rows_of_other_types_take_the_general_way() -> None:

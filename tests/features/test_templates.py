@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from margrave.errors import DataError, MargraveError
+from margrave.features import ArcTemplates, SpanTemplates
 from margrave.features.templates import Templates, default_templates, read_templates
 
 SENTENCE = [["The", "DT"], ["dog", "NN"], ["barks", "VBZ"]]
@@ -215,3 +216,26 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
         read_templates(tmp_path / "missing")
     with pytest.raises(DataError, match=r": cannot be read: "):
         read_templates(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "name, near",
+    [
+        ("istitle", None),
+        ("isdigit", "digits"),
+        ("capital", None),
+        ("lowr", "lower"),
+        ("sufix3", "suffix3"),
+        ("shap", "shape"),
+    ],
+)
+def test_only_a_function_of_a_similar_name_is_suggested(name: str, near: str | None) -> None:
+    for make, template in (
+        (Templates, f"0[0].{name}"),
+        (SpanTemplates, f"first[0].{name}"),
+        (ArcTemplates, f"h[0].{name}"),
+    ):
+        with pytest.raises(MargraveError, match="unknown template function") as error:
+            make([template])
+        assert ("did you mean" in str(error.value)) == (near is not None)
+        assert near is None or f"did you mean '{near}'" in str(error.value)

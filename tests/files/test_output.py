@@ -10,7 +10,7 @@ from margrave.cli.streams import check_place
 from margrave.datasets.opening import write_lines
 from margrave.errors import DataError
 from margrave.files import model as model_file
-from margrave.files.output import check_output
+from margrave.files.output import check_output, replacing
 
 WRITERS: list[Callable[[Path], object]] = [
     check_output,
@@ -68,3 +68,16 @@ def test_a_file_that_is_replaced_keeps_its_mode(write: Callable[[Path], object],
     write(path)
     assert path.stat().st_mode & 0o777 == 0o600
     assert path.stat().st_size > 0
+
+
+def test_nobody_can_read_what_replaces_a_private_file_while_it_is_written(tmp_path: Path) -> None:
+    path = tmp_path / "private"
+    path.touch(0o600)
+    with replacing(path):
+        [temporary] = tmp_path.glob(".margrave-*.tmp")
+        assert temporary.stat().st_mode & 0o077 == 0
+    path.chmod(0o664)
+    with replacing(path):
+        [temporary] = tmp_path.glob(".margrave-*.tmp")
+        assert temporary.stat().st_mode & 0o777 & ~0o664 == 0
+    assert path.stat().st_mode & 0o777 == 0o664

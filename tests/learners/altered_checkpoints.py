@@ -40,8 +40,16 @@ def alterations(array: NDArray[Any]) -> Iterator[tuple[str, NDArray[Any]]]:
     yield "of small integers", np.nan_to_num(array, posinf=0.0).astype(np.int8)
     if not array.size:
         return
-    whole = array.dtype.kind == "i"
-    values = [-1, 0, 1, LARGE, -LARGE] if whole else [nan, inf, -inf, -1.0, 0.0, 0.5, 1e-3, 1e6, 1e300]
+    whole = array.dtype.kind in "iu"
+    if whole:
+        limits = np.iinfo(array.dtype)
+        values = [
+            value
+            for value in (-1, 0, 1, LARGE, -LARGE, limits.min, limits.max)
+            if value in range(limits.min, limits.max + 1)
+        ]
+    else:
+        values = [nan, inf, -inf, -1.0, 0.0, 0.5, 1e-3, 1e6, 1e300]
     for place in {0, array.size // 2, array.size - 1}:
         for value in values:
             altered = array.copy()

@@ -5,7 +5,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from math import inf, nan
@@ -18,6 +18,7 @@ from numpy.testing import assert_array_equal
 
 from margrave import Hinge, Log, LossFamily, MargraveError, Perceptron, Problem, SequenceTagger, _core, load
 from margrave.files import model as model_file
+from margrave.files.disk import Disk
 from margrave.learners import (
     CG,
     EG,
@@ -38,6 +39,7 @@ from margrave.testing.optimum import primal
 from tests.core.test_simd import instruction_set
 from tests.learners.test_learners import KINDS, Watched, Weights, matching, multiclass
 from tests.references.dual import best, of_classes, untied_chain
+from tests.references.headers import VALUES, altered, places
 from tests.registry import BUILT_IN_LEARNERS
 
 PROBLEMS = {**KINDS, "untied chain": untied_chain}
@@ -156,11 +158,10 @@ def run(learner: Learner, problem: Problem, loss: LossFamily, path: Path | None 
     )
 
 
-def bits(solution: Solution) -> tuple[Any, ...]:
+def bits(solution: Solution, *, certificate: bool = True) -> tuple[Any, ...]:
     """All that a solution says, but for the time it took."""
-    records = [
-        (record.passes, record.primal, record.dual, record.gap) for record in (solution.certificate, *solution.history)
-    ]
+    of_weights = [solution.certificate] if certificate else []
+    records = [(record.passes, record.primal, record.dual, record.gap) for record in (*of_weights, *solution.history)]
     return solution.w.tobytes(), repr(records), solution.converged, solution.reason
 
 
@@ -253,11 +254,17 @@ def elsewhere(one: Case) -> tuple[Problem, LossFamily]:
 def test_batch_learners_go_on_with_any_number_of_threads(one: Case, tmp_path: Path) -> None:
     for beta, gamma in one.losses:
         loss, problem = one.loss(beta, gamma), large(beta, gamma)
-        whole = bits(run(one.make(), problem, loss, max_iter=8))
+        whole = run(one.make(), problem, loss, max_iter=8)
         for threads in ((2, 2), (1, 2), (2, 1)):
             path = tmp_path / f"{beta}-{gamma}-{threads}"
             run(one.make(), problem, loss, path, max_iter=3, n_jobs=threads[0])
-            assert bits(run(one.make(), problem, loss, path, max_iter=8, n_jobs=threads[1])) == whole
+            found = run(one.make(), problem, loss, path, max_iter=8, n_jobs=threads[1])
+            # Where D falls, nothing in a checkpoint proves that of earlier passes.
+            falls = one.name == "eg-batch"
+            assert bits(found, certificate=not falls) == bits(whole, certificate=not falls)
+            if falls:
+                assert found.certificate.primal == whole.certificate.primal
+                assert (found.certificate.dual or -inf) <= (whole.certificate.dual or -inf)
 
 
 SEQUENTIAL = [one for one in CASES if one.name not in BATCH]
@@ -288,8 +295,9 @@ def go_on_with_two_threads(one: Case, path: Path, seed: int = 0) -> None:
     after = run(one.make(), problem, loss, path, max_iter=8, n_jobs=2, C=0.1, random_state=seed)
     assert repr(after.history[:3]) == repr(before.history[:3])
     if "tol" in one.make().offers and ("averaging", True) not in one.options:
-        duals = [record.dual for record in after.history]
-        assert all(later >= before.history[-1].dual * (1 - 1e-7) for later in duals[4:])
+        duals = [record.dual for record in after.history if record.dual is not None]
+        later = [record.dual for record in after.history[4:] if record.dual is not None]
+        assert all(dual >= before.history[-1].dual * (1 - 1e-7) for dual in later)
         assert max(duals) <= min(record.primal for record in after.history if record.primal is not None) * (1 + 1e-9)
     if one.name in ("sgd", "perceptron"):  # which step with one thread alone
         assert bits(after) == bits(run(one.make(), problem, loss, max_iter=8, C=0.1, random_state=seed))
@@ -383,6 +391,7 @@ KILLED = """
 import os, signal, sys, time
 from margrave import LossFamily
 from margrave.files import model as model_file
+from margrave.files.disk import Disk
 from margrave.maps import FeatureTable
 from margrave.learners import LEARNERS, Checkpoint, Objective
 from margrave.structures import Multiclass
@@ -566,14 +575,14 @@ def test_ctrl_c_while_the_file_is_written_leaves_the_one_before(path: Path, monk
     problem = problem_of("chain", *SMOOTH)
     writes = 0
 
-    def third_time(file: int) -> None:
+    def third_time(disk: Disk, file: int) -> None:
         nonlocal writes
         writes += 1
         if writes == 3:
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(os, "fsync", third_time)
+        patch.setattr(Disk, "sync", third_time)
         solution = run(EG(), problem, LossFamily(*SMOOTH), path, max_iter=6)
     assert (solution.ended, solution.reason) == (Ended.INTERRUPTED, "interrupted")
     assert os.listdir(path.parent) == [path.name]
@@ -788,6 +797,111 @@ def test_an_altered_header_is_refused_or_no_false_end(one: Case, path: Path) -> 
             assert len(solution.history) > len(history), what
 
 
+def other_values(value: Any) -> list[Any]:
+    """Other numbers, and what is not one, in the place of a number of a header."""
+    if type(value) is bool:
+        return [not value, 1]
+    if type(value) not in (int, float):
+        return []
+    near = [value + 1.03, value - 1.03, value * 1.5, -value] if type(value) is float else [value + 1, value - 1, 2**62]
+    return [*near, 0, 1e300, -1e300, "inf", None, [value]]
+
+
+def altered_records(header: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Headers that differ from this one in one claim: in what the best weights or the last pass reached, or the end."""
+    last = header["history"][-1]
+    records = {"best": header["best"], "last": last}
+    for name, record in records.items():
+        if record is None:
+            continue
+        changed = [[*record[:k], other, *record[k + 1 :]] for k in (2, 3, 4) for other in other_values(record[k])]
+        passes, seconds, primal, dual, gap, *exact = record
+        for by in (1.03, 1e-3, -1.03):
+            if type(dual) is float and type(gap) is float:
+                changed.append([passes, seconds, primal, dual + by, gap - by, *exact])
+            if type(primal) is float:
+                of = [dual, gap - by] if type(gap) is float else [dual, gap]
+                changed.append([passes, seconds, primal - by, *of, *exact])
+                changed.append([passes, seconds, primal, primal - 1e-9, 1e-9, *exact])
+        for new in changed:
+            history = header["history"] if name == "best" else [*header["history"][:-1], new]
+            best = new if name == "best" or header["best"] == last else header["best"]
+            yield f"{name} {new}", {"history": history, "best": best}
+            yield f"only {name} {new}", {"best": new} if name == "best" else {"history": history}
+    for name, value in header["state"].items():
+        for other in other_values(value):
+            yield f"{name} {other}", {"state": {**header["state"], name: other}}
+    for optimal in (True, False):
+        yield f"done {optimal}", {"done": ["forged", optimal]}
+
+
+@pytest.mark.filterwarnings("ignore:all weights are zero at C")
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # numbers near the largest one overflow
+@pytest.mark.parametrize("one", [one for one in DEFAULTS if one.name != "cccp"], ids=str)
+def test_a_claim_of_a_checkpoint_is_refused_or_the_certificate_is_correct(one: Case, path: Path) -> None:
+    """P of the best weights, D and the end are computed again, never believed."""
+    beta, gamma = one.losses[0]
+    problem, loss = problem_of("multiclass", beta, gamma), one.loss(beta, gamma)
+    reference = run(LEARNERS["lp" if one.name == "lp" else "bcfw"](), problem, loss, C=0.7, tol=1e-9, max_iter=3000)
+    optimum = reference.certificate
+    assert optimum.primal is not None and optimum.dual is not None
+    run(one.make(), problem, loss, path, C=0.7, max_iter=3)
+    header: Any
+    header, views = model_file.read(path)
+    arrays = {name: np.array(array) for name, array in views.items()}
+    size = 1e-6 * max(1.0, abs(optimum.primal))
+    for what, change in altered_records(header):
+        for passes in (3, 4):
+            model_file.write(path, header | change, arrays)
+            try:
+                found = run(one.make(), problem, loss, path, C=0.7, max_iter=passes)
+            except MargraveError as error:
+                assert "\n" not in str(error) and str(error).endswith("."), what
+                continue
+            record = found.certificate
+            assert record.primal is not None and record.primal >= optimum.dual - size, what
+            assert record.dual is None or record.dual <= optimum.primal + size, what
+            assert record.gap is None or record.dual is None or abs(record.primal - record.dual - record.gap) <= size, (
+                what
+            )
+            assert "forged" not in found.reason, what
+
+
+def test_an_array_that_decides_what_is_known_has_its_size(path: Path) -> None:
+    """With one number per example, k-best MIRA would take its sum of steps for a bound."""
+    problem, loss = problem_of("multiclass", *HINGE), Hinge()
+    for name in ("kbest-mira", "mira"):
+        run(LEARNERS[name](), problem, loss, path, C=0.7, max_iter=3)
+        header, views = model_file.read(path)
+        spent = np.zeros(problem.size)
+        model_file.write(path, header, {**{k: np.array(v) for k, v in views.items()}, "state.spent": spent})
+        with pytest.raises(MargraveError, match="lacks state that learner"):
+            run(LEARNERS[name](), problem, loss, path, C=0.7, max_iter=4)
+        path.unlink()
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("one", DEFAULTS, ids=str)
+def test_a_field_of_another_type_is_refused_or_the_run_goes_on(one: Case, path: Path) -> None:
+    """Each field of the header, also of the learner's own state."""
+    beta, gamma = one.losses[0]
+    problem, loss = problem_of("multiclass", beta, gamma), one.loss(beta, gamma)
+    run(one.make(), problem, loss, path, C=0.7, max_iter=2)
+    header, views = model_file.read(path)
+    arrays = {name: np.array(array) for name, array in views.items()}
+    wrong = []
+    for at in places(header):
+        for value in VALUES if at and at[0] != "checkpoint" else ():
+            model_file.write(path, altered(header, at, value), arrays)
+            try:
+                run(one.make(), problem, loss, path, C=0.7, max_iter=3)
+            except MargraveError as error:
+                assert "\n" not in str(error)
+            except Exception as error:
+                wrong.append(f"{'.'.join(map(str, at))} = {str(value)[:40]}: {type(error).__name__}: {error}")
+    assert not wrong, "\n".join(wrong)
+
+
 @pytest.mark.parametrize("part", ["history", "best", "state", "t", "random"])
 def test_a_checkpoint_that_lacks_something_is_refused(part: str, path: Path) -> None:
     """As one of another release might."""
@@ -849,14 +963,14 @@ def test_a_full_disk_is_one_sentence_and_leaves_the_checkpoint_before(
     problem = problem_of("chain", *SMOOTH)
     writes = 0
 
-    def third_time(file: int) -> None:
+    def third_time(disk: Disk, file: int) -> None:
         nonlocal writes
         writes += 1
         if writes == 3:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with monkeypatch.context() as patch:
-        patch.setattr(os, "fsync", third_time)
+        patch.setattr(Disk, "sync", third_time)
         with pytest.raises(MargraveError) as error:
             run(EG(), problem, LOSS, path, max_iter=6)
     assert str(error.value) == f"{path}: cannot be written: no space left on device."
@@ -929,7 +1043,7 @@ class Mine(Learner):
         state.integers[1] += 1
         state.count += 1
         state.half += np.float16(0.1)
-        state.large += 10**30
+        state.large += 2**50
         state.text += "\u00e9\ud800"
         state.flag = not state.flag
         state.rows.append([0.1, float(state.count)])

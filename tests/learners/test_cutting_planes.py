@@ -129,6 +129,7 @@ EXACT = [
     *(Setup("chain, order 2", form, seed=5) for form in FORMS),
     *(Setup("chain, vectors", form, "zero-one", seed=6) for form in FORMS),
     Setup("chain", MARGIN, prices="matrix", seed=7),
+    *(Setup("chain", form, prices="weights", seed=2) for form in FORMS),  # multiples of 0.5
     # zero-one cost by the two best outputs, F1 by counting right and wrong parts
     *(Setup("tree, vectors", form, "zero-one", seed=1) for form in FORMS),
     *(Setup("hypergraph", form, "zero-one", seed=2) for form in FORMS),
@@ -146,10 +147,7 @@ EXACT = [
 ]
 CLASSIFIED = Setup("multiclass, vectors", MARGIN, seed=2, C=0.5)
 TAGGED = Setup("chain", SLACK, seed=1, C=0.3)
-INEXACT = [
-    *(Setup("chain", form, prices="weights", seed=2, exact=False) for form in FORMS[1:]),
-    *(Setup("tree, vectors", form, seed=2, exact=False) for form in FORMS[1:]),
-]
+INEXACT = [Setup("tree, vectors", form, seed=2, exact=False) for form in FORMS[1:]]
 SOLVED = [(name, setup) for setup in EXACT for name in learners_for(setup.form)]
 PLENTY = 3_000
 

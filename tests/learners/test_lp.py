@@ -461,6 +461,39 @@ def test_the_whole_method_of_the_paper_finds_the_optimum() -> None:
     assert solution.certificate.primal == pytest.approx(optimum(case, np.full(len(case), 2.0)), rel=1e-3)
 
 
+@pytest.mark.parametrize("tolerances", [(1e-2, 1.0), (1e-3, 0.1), (1e-4, 1e-2)])
+@pytest.mark.parametrize("C", [0.5, 2.0, 9.0])
+def test_every_master_is_that_of_algorithm_2_from_weights_of_1_on(
+    C: float, tolerances: tuple[float, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = case_of("chain", 0)
+    point = np.ones(case.problem.dim), np.zeros(len(case)), np.zeros(0)  # Algorithm 1, line 2
+    compared = count(1)
+    round_at_master = LPState.round_at_master
+
+    def noted(state: LPState) -> None:
+        nonlocal point
+        rows, before = state.program.rows, len(state.program.rows)
+        round_at_master(state)
+        new = len(rows) - before
+        if not new:  # Such a master is tightened, and those after it start from there.
+            monkeypatch.undo()
+            return
+        w, xi, multiplier = point
+        H = np.zeros((len(rows), len(w)))
+        H[:, rows.features] = rows.matrix().toarray()
+        np.maximum.at(xi, rows.first, rows.margin - H @ w)  # Algorithm 2, lines 3 to 8
+        start = w, xi, np.append(multiplier, np.zeros(new))
+        _, *point = equation_13((H, rows.first, rows.margin, np.full(len(case), C)), 50_000, tolerances, start)
+        for found, expected in zip((state.program.w, state.program.xi, rows.multiplier), point, strict=True):
+            assert_allclose(found, expected, atol=1e-8)
+        next(compared)
+
+    monkeypatch.setattr(LPState, "round_at_master", noted)
+    solve(case, C, 1e-3, separation="master", restarts=False, step="frobenius", tolerances=tolerances)
+    assert next(compared) > 2
+
+
 # ---- constraints of changes ------------------------------------------------------------------------------------------
 
 
@@ -652,14 +685,17 @@ def extragradient(master: Any, *, step: str = "scaled", goal: float = 0.0, most:
 
 
 def equation_13(
-    master: Any, most: int, tolerances: tuple[float, float] | None = None
+    master: Any,
+    most: int,
+    tolerances: tuple[float, float] | None = None,
+    start: tuple[Array, Array, Array] | None = None,
 ) -> tuple[int, Array, Array, Array]:
-    """Algorithm 2 as printed, from zeros: the iterations and the last point."""
+    """Algorithm 2 as printed, from a point or from zeros: the iterations and the last point."""
     H, owner, margin, C = master
     M = np.zeros((len(H), len(C)))
     M[np.arange(len(H)), owner] = 1.0
     alpha = (2 * (H**2).sum() + 2 * (M**2).sum()) ** -0.5
-    w, xi, lam = np.zeros(H.shape[1]), np.zeros(len(C)), np.zeros(len(H))
+    w, xi, lam = start or (np.zeros(H.shape[1]), np.zeros(len(C)), np.zeros(len(H)))
     for t in range(1, most + 1):
         before = np.concatenate([w, xi]), lam
         w_bar = np.maximum(w - alpha * (1 - H.T @ lam), 0)

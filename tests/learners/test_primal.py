@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from margrave import Log, LossFamily
+from margrave import Log, LossFamily, Reranker
 from margrave.learners import CG, LBFGS, SVRG, Learner, Objective, Observer
 from margrave.learners.primal import PrimalState
 from margrave.testing.enumeration import distribution
@@ -125,6 +125,27 @@ class Watching(Observer):
 
     def note(self, record: Any, w: Weights) -> None:
         self.seen.append(w.copy())
+
+
+@every_learner
+@pytest.mark.parametrize("C", [1.0, 1e3, 1e5])
+@pytest.mark.parametrize("scale", [1.0, 1e2, 1e4])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_no_rounding_error_of_the_first_weights_is_left_in_the_dual(learner: Learner, scale: float, C: float) -> None:
+    """With large features, P at the first weights can be 1e17 times the optimum, whose terms then cancel in D."""
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        lists = [np.round(rng.normal(size=(3, 2)), 1) * scale for _ in range(2)]
+        gold = [int(rng.integers(3)) for _ in lists]
+        model = Reranker(LossFamily(3.0, 0.0), C=C, learner=learner).fit(lists, gold)
+        w = model.coef_.astype(np.longdouble).ravel()
+        value = 0.5 * w @ w
+        for features, k in zip(lists, gold, strict=True):
+            v = np.longdouble(3.0) * ((features - features[k]).astype(np.longdouble) @ w)
+            value += C * (v.max() + np.log(np.exp(v - v.max()).sum())) / 3.0
+        duals = [record.dual for record in model.history_]
+        assert max(duals) <= value * (1 + 1e-6)
+        assert all(after >= before - 1e-9 * abs(before) for before, after in pairwise(duals))
 
 
 @every_learner

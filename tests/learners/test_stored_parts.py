@@ -189,11 +189,11 @@ def test_the_bounds_hold_and_the_dual_never_falls(beta: float, gamma: float) -> 
         assert found.certificate.gap >= -1e-10
 
 
-def test_single_precision_stores_the_same_parts_and_certifies_in_double() -> None:
+def test_compact_numbers_are_of_the_same_parts_and_certificates_in_double_precision() -> None:
     problem = chain_of(8, weighted=0.4)
     single = solved(problem, options={"single": True}, tol=1e-5, passes=500)
     double = solved(problem, tol=1e-9, passes=500)
-    assert single.state.t.dtype == np.float32
+    assert (single.state.t.dtype, single.state.mu.dtype) == (np.int16, np.uint16)
     assert len(single.state.t) == len(double.state.t) < _core.part_offsets(problem)[-1]
     assert single.certificate.relative_gap <= 1e-5
     assert single.certificate.dual <= double.certificate.primal + 1e-9  # type: ignore[operator]
@@ -239,14 +239,16 @@ def test_auto_chooses_by_the_bytes_of_the_stored_parts(monkeypatch: pytest.Monke
     assert stored < _core.part_offsets(problem)[-1]
     monkeypatch.setattr(auto, "_FEWEST_PARTS", 0)
     monkeypatch.setattr(auto, "FEW_WEIGHTS", 0)
-    for double, single, chosen in (
-        (16 * stored, 8 * stored, EG()),
-        (16 * stored - 1, 8 * stored, EG(single=True)),
-        (16 * stored - 1, 8 * stored - 1, LBFGS()),
+    most = EG(single=True).required_bytes(loss, problem)
+    for double, compact, chosen in (
+        (16 * stored, most, EG()),
+        (16 * stored - 1, most, EG(single=True)),
+        (16 * stored - 1, most - 1, LBFGS()),
     ):
         monkeypatch.setattr(auto, "_MOST_BYTES_IN_DOUBLE", double)
-        monkeypatch.setattr(auto, "_MOST_BYTES", single)
+        monkeypatch.setattr(auto, "_MOST_BYTES", compact)
         assert Auto().resolve(loss, problem) == chosen
+        assert Auto().resolve(loss, problem, tol=1e-6) == (EG() if 16 * stored <= compact else LBFGS())
 
 
 def test_auto_chooses_lbfgs_for_few_weights_however_many_parts_they_score(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -302,7 +302,8 @@ def test_the_gap_at_the_losses_own_distribution_is_half_the_squared_gradient(kin
         p, d, gap = objective.certify(w)
         weighted = w + batch(case, w, beta, gamma, scale=C, weight=weight)[1]
         assert_allclose(p, 0.5 * w @ w + C * losses @ weight, rtol=1e-9, atol=1e-9)
-        assert_allclose(gap, 0.5 * weighted @ weighted, rtol=1e-9, atol=1e-9)
+        error = objective.rounding.of_dual(p, float(np.linalg.norm(w)), float(np.linalg.norm(weighted)))
+        assert_allclose(gap, 0.5 * weighted @ weighted, rtol=1e-9, atol=1e-9 + error)  # by which D may be lowered
         assert_allclose(d, p - gap, rtol=1e-9, atol=1e-9)
 
 
@@ -737,8 +738,8 @@ def test_a_python_problem_that_forgets_to_begin_is_refused() -> None:
 
     with pytest.warns(RuntimeWarning, match="uninitialized"), pytest.raises(TypeError):
         batch(Forgetful(), np.zeros(1), 1.0, 0.0)
-    with pytest.raises(MargraveError, match="negative"):
-        _core.Problem(-1, 2)
+    with pytest.raises(MargraveError, match="number of weights must be from 0"):
+        _core.Problem(2, -1)
 
 
 class Hoarder(Gaps):

@@ -124,6 +124,11 @@ def multiclass(rng: np.random.Generator, cost: str, size: int, *, form: str = "n
 @register("chain, hashed, real values, edges", bits=2, form="real", edges=True)
 @register("chain, all pairs", pairs="all")
 @register("chain, one label", labels=1)
+@register("chain, order 0", LABEL_COSTS, order=0)
+@register("chain, order 0, untied, start and stop", order=0, tied=False, start=True, stop=True)
+@register("chain, order 0, allowed", LABEL_COSTS, order=0, allow=True, form="real")
+@register("chain, order 0, vectors, all pairs", order=0, form="vectors", pairs="all")
+@register("chain, order 0, hashed", order=0, bits=3, labels=3)
 @register("chain, order 2", LABEL_COSTS, order=2)
 @register("chain, order 2, untied", order=2, tied=False)
 @register("chain, order 2, forbidden", order=2, forbid=True, start=True, stop=True)
@@ -151,11 +156,11 @@ def chain(
     bits: int = 0,
     pairs: str = "observed",
 ) -> Case:
-    longest = {1: 4, 2: 4, 3: 5}[order]
+    longest = {0: 4, 1: 4, 2: 4, 3: 5}[order]
     labels = labels or int(rng.integers(2, 4 if order < 3 else 3))
     lengths = [1, longest, *(int(n) for n in rng.integers(1, longest + 1, max(0, size - 2)))][:size]
     forbidden = random_forbidden(rng, labels) if forbid else frozenset()
-    parts = ChainParts(labels, order, tied and not edges, forbidden)
+    parts = ChainParts(labels, order, tied and not edges and order > 0, forbidden)
     gold, allowed, outputs = [], [], []
     for n in lengths:
         possible = list(parts.sequences(n))

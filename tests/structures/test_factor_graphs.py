@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from itertools import pairwise, product
+from itertools import combinations, pairwise, product
 from math import inf
 from typing import Any
 
@@ -332,6 +332,36 @@ def test_outputs_that_do_not_fit_are_refused() -> None:
         FactorGraph(labels={"s": []})
     with pytest.raises(MargraveError, match="a label twice"):
         FactorGraph(labels={"s": ["a", "a"]})
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 5, 6, 7])
+@given(seed=seeds)
+@settings(max_examples=8, deadline=None)
+def test_a_clique_with_many_factors_has_the_answers_of_the_enumeration(n: int, seed: int) -> None:
+    """All pairs and some triples of n variables, tuples that are listed, and rules: many tables are one clique."""
+    rng = np.random.default_rng(seed)
+    kinds = [str(kind) for kind in rng.choice(["two", "three"], n)]
+    soft: list[Any] = [(v,) for v in rng.permutation(n).tolist()]
+    soft += [tuple(pair) for pair in rng.permutation(list(combinations(range(n), 2))).tolist()]
+    soft += [tuple(rng.permutation(n)[:3].tolist()) for _ in range(n) if n > 2]
+    soft += [
+        Factor((v, (v + 1) % n), [(SETS[kinds[v]][0], SETS[kinds[(v + 1) % n]][1])], "zero") for v in range(0, n - 1, 2)
+    ]
+    hard = [Even(list(range(n))), Budget([(v, SETS[kinds[v]][1]) for v in range(n)], n - 1)] if n % 2 else []
+    graph = Factors(kinds, soft, hard)
+    every = list(labelings(graph, SETS))
+    outputs = Outputs(part_count(graph, SETS), [tuple(sorted(parts)) for _, parts in every])
+    problem = problem_of([graph])
+    theta = rng.standard_normal(outputs.n)
+    theta[rng.integers(outputs.n)] = -inf
+    value, mu = problem.logsum(0, theta)
+    expected, marginals = outputs.logsum(theta)
+    assert_allclose(value, expected, rtol=1e-12)
+    assert_allclose(mu, marginals, atol=1e-12)
+    best = np.sort(outputs.values(theta))[::-1]
+    assert_allclose(problem.argmax(0, theta)[0], best[0], rtol=1e-12)
+    found = [value for value, _ in problem.kbest(0, theta, 5)]
+    assert_allclose(found, best[: len(found)], rtol=1e-12)
 
 
 class Answering(OwnRule):

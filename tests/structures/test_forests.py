@@ -167,7 +167,7 @@ def test_a_node_that_nothing_derives_is_refused() -> None:
         ("{", "not JSON"),
         ('{"rules":[1,"[X] ||| \\ud800"],"edges":[],"node":{"in_edges":[]}}', "half of a character"),
         ("[]", "expected a JSON object"),
-        ('{"nodes":[]}', "not nodes"),
+        ('{"nodes":[]}', "not 'nodes'"),
         ("{}", "at least one node"),
         ('{"edges":[{"tail":[0],"feats":[]}],"node":{"in_edges":[0]}}', "cycle through the nodes 0"),
         ('{"edges":[{"tail":[],"feats":[0,1]}],"node":{"in_edges":[0]}}', "feature 0 is not among the 0 names"),

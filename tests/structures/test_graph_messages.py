@@ -1,7 +1,7 @@
 """Approximate inference on factor graphs: messages, bounds and relaxations against enumeration."""
 
 import sys
-from itertools import product
+from itertools import combinations, product
 from math import inf
 from typing import Any
 
@@ -14,6 +14,7 @@ from scipy.optimize import linprog
 
 from margrave import MargraveError, _core
 from margrave.data import Allowed, AtMostOne, Budget, Factors, Forbidden, Implies, Or, Rule, TreeRule, Xor
+from margrave.data.graphs import grid_edges
 from margrave.examples import Examples
 from margrave.learners import BCFW, learner_named
 from margrave.learners.objective import Objective
@@ -166,6 +167,66 @@ def test_a_rule_of_the_user_has_the_answers_of_its_table(seed: int, n: int, forb
     assert_allclose(
         bound, problem_of(bind(listed, "relaxed", iterations=3000), outputs.n).relaxed_argmax(0, theta)[0], atol=2e-3
     )
+
+
+@pytest.mark.parametrize("size", [1.0, 100.0, 400.0, 745.0, 800.0, 2e3, 1e5])
+def test_a_rule_of_the_user_sends_the_messages_of_its_table_at_any_size_of_scores(size: float) -> None:
+    """Where one factor all but excludes a label, so that its marginal underflows, another may still prefer it."""
+    converged = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(2, 5))
+        kinds = [str(kind) for kind in rng.choice(["two", "three"], n)]
+        scopes = [sorted(rng.permutation(n)[: rng.integers(2, n + 1)].tolist()) for _ in range(rng.integers(1, 3))]
+        soft = [(v,) for v in range(n)] + [pair for pair in combinations(range(n), 2) if rng.random() < 0.6]
+        own = Factors(kinds, soft, [Even(scope) for scope in scopes])
+        parts = part_count(own, SETS)
+        theta = size * rng.uniform(-1, 1, parts)
+        ours, table = (bind(Factors(kinds, soft, hard), "bp") for hard in (own.hard, [even(kinds, s) for s in scopes]))
+        value, mu = problem_of(ours, parts).logsum(0, theta)
+        expected, marginals = problem_of(table, parts).logsum(0, theta)
+        assert (ours.sweeps[0] > 0) == (table.sweeps[0] > 0)
+        if ours.sweeps[0] > 0:
+            converged += 1
+            assert_allclose(value, expected, rtol=1e-9, atol=1e-5)
+            assert_allclose(mu, marginals, atol=1e-5)
+    assert converged > 20
+
+
+def even(kinds: list[str], scope: list[int]) -> Allowed:
+    """The rule `Even` as a list of tuples."""
+    sets = [SETS[kinds[v]] for v in scope]
+    every = product(*(range(len(labels)) for labels in sets))
+    return Allowed(scope, [[labels[k] for labels, k in zip(sets, y, strict=True)] for y in every if sum(y) % 2 == 0])
+
+
+@pytest.mark.parametrize("labels", [2, 3, 8, 20])
+@pytest.mark.parametrize("strength", [0.3, 1.0, 3.0])
+def test_the_best_labeling_of_a_grid_is_that_of_clique_trees(labels: int, strength: float) -> None:
+    """Wherever it is certified; the bound is above it in any case, and rules change nothing of that."""
+    sets = {"label": [f"{k:02}" for k in range(labels)]}
+    edges, _ = grid_edges(3, 4, 4)
+    graph = Factors(["label"] * 12, [*((v,) for v in range(12)), *map(tuple, edges.tolist())])
+    examples = Examples.of_sizes(np.array([0]), X=[graph])
+    found: Any = (
+        FactorGraph(labels=sets, inference=kind, memory=500.0).bind(LabelSets(sets), examples)
+        for kind in ("bp", "exact")
+    )
+    ours, exact = found
+    certified = 0
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        pairs = strength * (np.eye(labels) + rng.choice([0.0, 0.2]) * rng.standard_normal((labels, labels)))
+        pairs[rng.random(pairs.shape) < 0.05] = -inf
+        theta = np.concatenate([rng.standard_normal(12 * labels), *[pairs.ravel()] * len(edges)])
+        value, parts = problem_of(ours, len(theta)).argmax(0, theta)
+        best, _ = problem_of(exact, len(theta)).argmax(0, theta)
+        assert_allclose(value, theta[parts].sum(), rtol=1e-12)
+        assert value <= best + 1e-9
+        if ours.certified[0] == 1:
+            certified += 1
+            assert_allclose(value, best, rtol=1e-7)
+    assert certified >= 1
 
 
 @pytest.mark.parametrize(("inference", "learner", "loss"), [

@@ -245,7 +245,7 @@ def test_plf_is_read_and_written(tmp_path) -> None:
         ('{"edges": [{"from": 0, "to": 1, "features": {"x": "y"}}]}', "finite numbers"),
         ('{"edges": [{"from": 0, "to": 1, "weight": 1}]}', "an edge has"),
         ('{"edges": [{"from": 0.5, "to": 1}]}', "a node is a number or a text"),
-        ('{"arcs": []}', "not arcs"),
+        ('{"arcs": []}', "not 'arcs'"),
         ('{"edges"', "not JSON"),
         ('{"edges": [{"from": 0, "to": 1, "word": "\\ud800"}]}', "half of a character"),
         ('{"edges": [{"from": 0, "to": 1}], "good": ["a", "\\uDC00"]}', "half of a character"),
@@ -414,3 +414,24 @@ def test_latent_losses_need_good_outputs() -> None:
 
     with pytest.raises(MargraveError, match="needs 'good'"):
         SequenceTagger("latent-log", learner="cccp").fit([[["a"], ["b"]]], [["A", "B"]])
+
+
+@pytest.mark.parametrize("n", [2, 3, 6])
+def test_ends_of_a_lattice_are_refused_by_what_is_wrong_with_them(n: int) -> None:
+    """A path of n edges: no edge leaves its last node or enters its first, and no path leads backward."""
+    edges = [(k, k + 1, "a") for k in range(n)]
+    for start in range(n + 1):
+        for end in range(n + 1):
+            if start < end:
+                Lattice.of(edges, start=start, end=end)
+                continue
+            with pytest.raises(MargraveError) as error:
+                Lattice.of(edges, start=start, end=end)
+            if start == n:
+                assert str(error.value) == f"no edge leaves its start node {n}."
+            elif end == 0:
+                assert str(error.value) == "no edge enters its end node 0."
+            elif start == end:
+                assert str(error.value) == "its first node is its last."
+            else:
+                assert str(error.value) == f"no path leads from its start {start} to its end {end}."

@@ -1,5 +1,6 @@
 """Sets of nodes that hold, with a node, its parent: the structure against enumeration, and the classifier."""
 
+import re
 from collections.abc import Collection
 from math import inf
 from pathlib import Path
@@ -14,7 +15,7 @@ from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
-from margrave import HierarchicalMultiLabelClassifier, Hinge, Taxonomy, _core, load
+from margrave import HierarchicalMultiLabelClassifier, Hinge, MargraveError, Taxonomy, _core, load
 from margrave.losses import LossFamily
 from margrave.maps import FeatureTable
 from margrave.structures import NodeSets
@@ -273,11 +274,11 @@ def test_what_it_cannot_learn_from_is_refused_in_one_sentence() -> None:
     assert "only zeros and ones" in fit(np.full((2, 7), 0.5))
     assert "pass the taxonomy itself" in fit(np.zeros((2, 7)), taxonomy=".")
     assert "not str" in fit("ab")
-    assert "'hamming' or 'zero-one'" in fit([["a"], ["f"]], loss=Hinge(cost={"a": 2.0}))
+    assert "'hamming', 'zero-one' or 'f1'" in fit([["a"], ["f"]], loss=Hinge(cost={"a": 2.0}))
     assert "intercept must be True or False" in fit([["a"], ["f"]], intercept=2)
     assert "at least one node" in fit([[], []], taxonomy=None)
     model = HierarchicalMultiLabelClassifier(taxonomy=TREE).fit(X, [["a"], ["f"]])
-    assert "2 examples in X and 1 in Y" in refusal(lambda: model.score(X, [["a"]]))
+    assert "2 examples in X and 1 in y" in refusal(lambda: model.score(X, [["a"]]))
 
 
 def test_scikit_learn_can_search_it() -> None:
@@ -298,3 +299,14 @@ def test_the_f1_cost_of_nodes_can_be_minimized() -> None:
     X, Y = np.eye(3), [["a"], ["b"], ["a", "b"]]
     model = HierarchicalMultiLabelClassifier(Hinge("f1"), C=10.0).fit(X, Y)
     assert model.predict(X) == Y
+
+
+@pytest.mark.parametrize("loss", [Hinge(cost={"a": 2.0}), Hinge(cost=[1.0, 2.0]), Hinge(cost=[[0.0, 1.0], [1.0, 0.0]])])
+def test_the_message_about_costs_names_all_that_are_accepted(loss) -> None:
+    make = HierarchicalMultiLabelClassifier
+    with pytest.raises(MargraveError) as error:
+        make(loss).fit([["a"], ["b"]], [["a"], ["b"]])
+    named = re.findall(r"'([a-z0-9-]+)'", str(error.value))
+    assert named == [kind.name for kind in NodeSets.costs] == ["hamming", "zero-one", "f1"]
+    for name in named:
+        make(Hinge(cost=name)).fit([["a"], ["b"]], [["a"], ["b"]])

@@ -584,7 +584,7 @@ print("found")
 
 def test_one_token_and_one_label() -> None:
     for tied in (True, False):
-        for order in (1, 2, 3):
+        for order in (0, 1, 2, 3):
             single = plain_chain(1, 3, tied, order)
             theta = np.zeros(single.parts(0))
             theta[:3] = 1.0, 3.0, 2.0
@@ -631,15 +631,18 @@ except MargraveError as error:
     assert "example 0, position 1" in printed
 
 
-def test_too_many_label_tuples_are_refused_before_they_are_made(child) -> None:
-    """270 labels of order 3 would be 5 thousand million tuples."""
-    printed = child("""
+@pytest.mark.parametrize("order, labels", [(1, 40_000), (1, 50_000), (2, 1500), (3, 270)])
+def test_too_many_label_tuples_are_refused_before_they_are_made(child, order: int, labels: int) -> None:
+    """270 labels of order 3 would be 5 thousand million tuples; 50,000 labels are possible at order 0."""
+    printed = child(f"""
 try:
-    _core.chain(270, np.array([0, 1]), None, None, None, 3, True, None)
+    _core.chain({labels}, np.array([0, 1]), None, None, None, {order}, True, None)
 except MargraveError as error:
     print(error)
 """)
     assert "too many label tuples" in printed
+    assert "take a lower order" in printed
+    assert _core.chain(labels, np.array([0, 2]), None, None, None, 0, True, None).gram_parts == 0
 
 
 def test_a_chain_with_more_parts_than_can_be_numbered_is_refused() -> None:

@@ -386,3 +386,33 @@ def test_fewer_references_than_sentences_are_refused() -> None:
     shown = [Found(candidates(("a", [0.0, 0.0])))] * 2
     with pytest.raises(MargraveError, match="2 sentences, but references of 1"):
         tune(lambda w: (np.zeros(2), shown), ["a"], Mert(), rounds=1, dense=2)
+
+
+@pytest.mark.parametrize("best", [1, 2, 3, 5, 100])
+@pytest.mark.parametrize("times", [1, 2, 4])
+def test_only_the_best_texts_are_added_each_once(best: int, times: int) -> None:
+    """Derivations of the same text are many, and would leave no place for other texts."""
+    texts = [f"the {color} house is {place}" for color in ("blue", "red", "green") for place in ("here", "there")]
+    every = [text for text in texts for _ in range(times)]
+    n = len(every)
+    found = Candidates(every, np.arange(n + 1), np.zeros(n, np.int32), np.arange(n, dtype=float))
+    lists = MergedLists(["the blue house is here"])
+    assert lists.add(0, found, best) == min(best, len(texts)) == len(set(lists.texts[0])) == len(lists.texts[0])
+    scores = dict(zip(texts, _bleu_of(texts), strict=True))
+    assert sorted(scores[text] for text in lists.texts[0]) == sorted(scores.values())[-best:]
+    first = [every.index(text) for text in lists.texts[0]]
+    assert [value.tolist() for value in lists.value[0]] == [[float(k)] for k in first]  # the first of each text
+
+
+def _bleu_of(texts: list[str]) -> list[float]:
+    lists = MergedLists(["the blue house is here"])
+    n = len(texts)
+    lists.add(0, Candidates(texts, np.arange(n + 1), np.zeros(n, np.int32), np.arange(n, dtype=float)))
+    return lists.bleu[0]
+
+
+@pytest.mark.parametrize("tuning, rounds", [("mert", 1), ("mert", 3), ("mira", 2), ("none", 1)])
+def test_a_tuning_without_an_objective_counts_its_rounds_and_its_time(tuning: str, rounds: int) -> None:
+    model = Translator(tuning, **{**SMALL, "rounds": rounds}).fit(X, Y, LINKS)
+    assert model.history_[-1].passes == model.n_iter_ == len(model.rounds_)
+    assert (model.history_[-1].seconds > 0) and (model.history_[-1].passes > 0) == (tuning != "none")
