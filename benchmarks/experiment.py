@@ -8,6 +8,7 @@ from pkgutil import iter_modules
 from typing import Any, Protocol, cast
 
 from benchmarks import experiments
+from benchmarks.freshness import measured_with
 from benchmarks.machine import described, write_result
 
 Result = dict[str, Any]
@@ -44,13 +45,14 @@ def experiment(name: str) -> Experiment:
 
 def measured(name: str) -> Result:
     """The result of an experiment, and what it ran on; here because a new process cannot import `__main__`."""
+    before = {"measured": measured_with(name)}
     found = experiment(name).measure()
     if isinstance(found, dict):
-        return described(found)
+        return described(before | found)
     result: Result = {}
     for so_far in found:
-        result = described(so_far)
-        write_result(experiment(name).RESULT, result)
+        result = described(before | so_far)
+        write_result(experiment(name).RESULT, result | {"finished": False})
     return result
 
 

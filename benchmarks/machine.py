@@ -3,6 +3,7 @@
 import json
 import os
 import platform
+import signal
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from datetime import UTC, datetime
@@ -46,13 +47,23 @@ def described(result: dict[str, Any]) -> dict[str, Any]:
 
 def in_new_process(function: Callable[..., T], *arguments: Any) -> T:
     """What the function returns, called in a process of its own, so that memory and caches are its own as well."""
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        return pool.submit(function, *arguments).result()
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=_die_of_interruption) as pool:
+        process = pool.submit(os.getpid).result()
+        try:
+            return pool.submit(function, *arguments).result()
+        except KeyboardInterrupt:
+            os.kill(process, signal.SIGTERM)  # in case the signal was for this process alone
+            raise
+
+
+def _die_of_interruption() -> None:
+    """Lets Ctrl-C end the process: a learner ends only its run, and its weights would be recorded as the result."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def read_result(name: str) -> dict[str, Any]:
     """The result of results/NAME.json."""
-    return json.loads(_result_file(name).read_text(encoding="utf-8"))  # type: ignore[no-any-return]
+    return json.loads(_result_file(name).read_text(encoding="utf-8"))
 
 
 def has_result(name: str) -> bool:

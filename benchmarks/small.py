@@ -17,6 +17,10 @@ from benchmarks.names import make, public
 
 Pair = tuple[Any, Any]
 PARTS = ("train", "dev", "test")
+# Settings that do not follow the defaults, so the problems stay the same.
+ALIGNED: dict[str, Any] = {"tol": 1e-4, "decode": "score"}
+PARSED: dict[str, Any] = {"C": 1.0, "tol": 1e-4, "decode": "best"}
+RULES: dict[str, Any] = {"grammar": "rules", **PARSED}
 
 
 @dataclass(frozen=True)
@@ -271,7 +275,7 @@ def every_part(of: Callable[[str], Pair], parts: tuple[str, ...] = PARTS) -> Cal
 
 def structures() -> dict[str, Small]:
     """A problem of each structure, for every learner with every loss."""
-    column, arcs = make("Templates"), {"labels": False, "prune": False}
+    column, arcs = make("Templates"), {"labels": False, "prune": False, **PARSED}
     return {
         "chain": Small("SequenceTagger", {"features": column}, chunks),
         "chain, untied": Small("SequenceTagger", {"features": column, "tied": False}, lambda: town("train", 40)),
@@ -309,15 +313,21 @@ def structures() -> dict[str, Small]:
             "DependencyParser", {"order": 2, "projective": False, **arcs}, lambda: crossing_trees(4)
         ),
         "tree, joint labels": Small(
-            "DependencyParser", {"projective": False, "labels": "joint"}, lambda: trees("train", 6, longest=12)
+            "DependencyParser",
+            {"projective": False, "labels": "joint", **PARSED},
+            lambda: trees("train", 6, longest=12),
         ),
-        "grammar": Small("ConstituencyParser", {}, lambda: brackets("train", 12)),
-        "spans": Small("ConstituencyParser", {"grammar": "spans", "weights": "hash:12"}, lambda: brackets("train", 5)),
+        "grammar": Small("ConstituencyParser", RULES, lambda: brackets("train", 12)),
+        "spans": Small(
+            "ConstituencyParser", {"grammar": "spans", "weights": "hash:12", **PARSED}, lambda: brackets("train", 5)
+        ),
         **{
-            f"alignment, {mode}, {gaps}": Small("SequenceAligner", {"mode": mode, "gaps": gaps}, lambda: dialects(0, 8))
+            f"alignment, {mode}, {gaps}": Small(
+                "SequenceAligner", {"mode": mode, "gaps": gaps, **ALIGNED}, lambda: dialects(0, 8)
+            )
             for mode, gaps in (("global", "affine"), ("local", "linear"), ("semi-global", "affine"))
         },
-        "alignment, edges": Small("SequenceAligner", {"edges": True}, lambda: dialects(0, 8)),
+        "alignment, edges": Small("SequenceAligner", {"edges": True, **ALIGNED}, lambda: dialects(0, 8)),
         "homology": Small("HomologyRanker", {}, lambda: homologues(8)),
     }
 
@@ -390,33 +400,38 @@ def models() -> dict[str, Small]:
         "hidden Markov model": Small("HMMTagger", {}, lambda: words("train"), every_part(words)),
         "hidden Markov model, order 2": Small("HMMTagger", {"order": 2}, lambda: words("train"), every_part(words)),
         **{
-            f"parser, {name}": Small("DependencyParser", more, lambda: trees("train", 100), of_harbor)
+            f"parser, {name}": Small("DependencyParser", PARSED | more, lambda: trees("train", 100), of_harbor)
             for name, more in parsers.items()
         },
         **{
-            f"parser, {name}": Small("DependencyParser", more, lambda: trees("train", 25), of_harbor)
+            f"parser, {name}": Small("DependencyParser", PARSED | more, lambda: trees("train", 25), of_harbor)
             for name, more in slow_parsers.items()
         },
         "parser, projectivized": Small(
-            "DependencyParser", {"projective": True, "labels": False}, lambda: crossing_trees(40), of_harbor
+            "DependencyParser", {"projective": True, "labels": False, **PARSED}, lambda: crossing_trees(40), of_harbor
         ),
-        "constituents": Small("ConstituencyParser", {}, lambda: brackets("train", 80), of_quay),
+        "constituents": Small("ConstituencyParser", RULES, lambda: brackets("train", 80), of_quay),
         "constituents, markovized": Small(
             "ConstituencyParser",
-            {"binarize": "left", "horizontal": 1, "vertical": 2, "decode": "mbr"},
+            RULES | {"binarize": "left", "horizontal": 1, "vertical": 2, "decode": "mbr"},
             lambda: brackets("train", 40),
             few_brackets,
         ),
         "constituents, words": Small(
-            "ConstituencyParser", {"terminals": "words"}, lambda: brackets("train", 40), of_quay
+            "ConstituencyParser", {"terminals": "words", **RULES}, lambda: brackets("train", 40), of_quay
         ),
-        "constituents, pruned": Small("ConstituencyParser", {"prune": 1e-3}, lambda: brackets("train", 40), of_quay),
+        "constituents, pruned": Small(
+            "ConstituencyParser", {"prune": 1e-3, **RULES}, lambda: brackets("train", 40), of_quay
+        ),
         "constituents, spans": Small(
-            "ConstituencyParser", {"grammar": "spans", "weights": "hash:14"}, lambda: brackets("train", 25), of_quay
+            "ConstituencyParser",
+            {"grammar": "spans", "weights": "hash:14", **PARSED},
+            lambda: brackets("train", 25),
+            of_quay,
         ),
         "constituents, kernel": Small(
             "ConstituencyParser",
-            {"kernel": make("Kernel", "polynomial"), "loss": "hinge"},
+            {"kernel": make("Kernel", "polynomial"), "loss": "hinge", **RULES},
             lambda: brackets("train", 10),
             few_brackets,
         ),
@@ -474,16 +489,16 @@ def models() -> dict[str, Small]:
         "reranker": Small(
             "Reranker", {}, lambda: lists(30)[:2], lambda: {"lists": lists(60)[0]}, {"costs": lists(30)[2]}
         ),
-        "aligner": Small("SequenceAligner", {}, lambda: dialects(0, 8), some_pairs),
+        "aligner": Small("SequenceAligner", ALIGNED, lambda: dialects(0, 8), some_pairs),
         "aligner, windows": Small(
             "SequenceAligner",
-            {"window": 1, "gap_residues": True, "gap_context": 1, "end_gaps": True, "symmetric": False},
+            {"window": 1, "gap_residues": True, "gap_context": 1, "end_gaps": True, "symmetric": False, **ALIGNED},
             lambda: dialects(0, 8),
             some_pairs,
         ),
         "aligner, local, accurate": Small(
             "SequenceAligner",
-            {"mode": "local", "decode": "accuracy", "features": make("Sequences", LETTERS)},
+            ALIGNED | {"mode": "local", "decode": "accuracy", "features": make("Sequences", LETTERS)},
             lambda: dialects(0, 8),
             some_pairs,
         ),

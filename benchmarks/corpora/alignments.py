@@ -111,7 +111,7 @@ def _structure(name: str) -> str:
 
 
 def _row_pair(a: str, b: str, core: str, family: str) -> KnownPair:
-    x, y, matches, gold, scored = [], [], [], [], set()
+    x, y, matches, gold, scored = list[str](), list[str](), [], [], set()
     for one, other, mark in zip(a, b, core, strict=True):
         if one != "-" and other != "-":
             matches.append((len(x), len(y)))

@@ -152,11 +152,10 @@ class TemplateParsing:
         punctuation: bool = True,
         built_in: str = "arcs",
     ) -> None:
-        self.tree, self.columns, self.features = tree, columns, TreeMap(bits)
-        self.punctuation = punctuation
+        self.tree, self.columns, self.map, self.punctuation = tree, columns, TreeMap(bits), punctuation
         rows, heads = self._rows(sentences), [sentence.heads for sentence in sentences]
-        self.features = ArcTemplates(built_in=built_in).learn(rows)
-        words = self.features.transform(rows)
+        self.templates = ArcTemplates(built_in=built_in).learn(rows)
+        words = self.templates.transform(rows)
         self.pairs = TagPairs() if prune == "lengths" else None
         self.pruner: DependencyParser | None = None
         if self.pairs is not None:
@@ -164,15 +163,15 @@ class TemplateParsing:
         arcs = self._arcs(rows, words)
         if prune == "posterior":
             arcs, self.pruner, self.lost_arcs = _posterior_pruning(rows, heads, bits)
-        self.bound = bind(tree, self.features, Examples(words, heads, extras={"arcs": arcs}), costs=Hamming())
+        self.bound = bind(tree, self.map, Examples(words, heads, extras={"arcs": arcs}), costs=Hamming())
         self.problem = self.bound.problem
 
     def statistics(self, sentences: Sequence[Sentence]) -> Callable[[Weights], Any]:
         """The words and right heads of each of some other sentences, by weights."""
         rows = self._rows(sentences)
-        words = self.features.transform(rows)
+        words = self.templates.transform(rows)
         gold, arcs = [sentence.heads for sentence in sentences], {"arcs": self._arcs(rows, words)}
-        others = bind(self.tree, self.features, Examples(words, extras=arcs), outputs=self.tree.learn(gold))
+        others = bind(self.tree, self.map, Examples(words, extras=arcs), outputs=self.tree.learn(gold))
         forms = ([word.form for word in sentence.words] for sentence in sentences)
         ignored = None if self.punctuation else punctuation(forms)
         return lambda w: attachment_statistics(gold, others.best(w, 1), ignore=ignored)

@@ -78,6 +78,7 @@ def inference() -> dict[str, Any]:
         bound = structure.bind(
             NoOutputs(), Examples.of_sizes(np.zeros(0, dtype=np.int64), x=Letters.of([x]), y=Letters.of([y]))
         )
+        assert isinstance(bound, _core.AlignmentStructure)
         parts = bound.parts(0)
         empty = _core.Tokens(
             np.array([0, parts]), np.zeros(parts + 1, dtype=np.int64), np.zeros(0, dtype=np.int32), None

@@ -92,7 +92,7 @@ def of_learners() -> Iterator[tuple[str, Any]]:
 def of_options() -> Iterator[tuple[str, Any]]:
     """The weights of learners on chains with options that have code of their own."""
     chain = structures()["chain"]
-    for name, settings in {
+    options: dict[str, dict[str, Any]] = {
         "lbfgs, log, order 2": {"learner": "lbfgs", "order": 2},
         "eg, log, start and stop": {"learner": "eg", "start": True, "stop": True},
         "lbfgs, log, all pairs": {"learner": "lbfgs", "weights": "all"},
@@ -100,7 +100,8 @@ def of_options() -> Iterator[tuple[str, Any]]:
         "cutting-plane, hinge, zero-one cost": {"learner": "cutting-plane", "loss": Hinge(cost="zero-one")},
         "cutting-plane, hinge, slack re-scaling": {"learner": "cutting-plane", "loss": Hinge(rescale="slack")},
         "cutting-plane, hinge, quadratic slack": {"learner": "cutting-plane", "loss": Hinge(slack=2)},
-    }.items():
+    }
+    for name, settings in options.items():
         yield f"chain: {name}", chain.fit(**LEARNED, **settings).coef_
 
 

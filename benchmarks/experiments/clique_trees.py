@@ -100,7 +100,7 @@ def graph_problem(
     """A graph with a score for every label of a node and for every pair of labels of an edge."""
     outputs = Labels(np.array([f"label {k:02}" for k in range(labels)]))
     graphs = GraphArrays.pairwise(np.zeros(1, np.int64), np.array([nodes]), [edges])
-    structure: Any = settings or FactorGraph().bind(outputs, Examples.of_sizes(np.array([1]), X=graphs))
+    structure: Any = (settings or FactorGraph()).bind(outputs, Examples.of_sizes(np.array([1]), X=graphs))
     n = structure.parts(0)
     rows = _core.Tokens(np.array([0, n]), np.arange(n + 1), np.arange(n, dtype=np.int32), None)
     return _core.join(structure, _core.sparse_parts(n, rows, structure.choices, structure.repeats)), structure

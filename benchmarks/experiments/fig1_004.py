@@ -73,7 +73,7 @@ def short_sentences() -> _core.Problem:
 
 
 def on_whole_program(learner: LP, objective: Objective, optimum: float) -> Result:
-    """The extragradient method on the program with all constraints, from w = 0 on."""
+    """The extragradient method on the program with all constraints, from where the learner starts."""
     program = learner.blank(objective, several=False).program
     add_every_output(program, objective.problem)
     master = Traced(learner.step, learner.restarts, None, 1)

@@ -1,6 +1,7 @@
 """001, Fig. 3: F1 on development data after each pass of DCA (mira), SGD and L-BFGS, log loss, and F1 on test data."""
 
 from collections.abc import Sequence
+from functools import partial
 from math import inf
 from typing import Any, NamedTuple
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from benchmarks.corpora.entities import Entities, p_value, test_f1
 from benchmarks.curves import Point, View, follow, thinned
 from benchmarks.plots import DOTS, draw, finished, panels
+from benchmarks.stages import Stages
 from benchmarks.summaries import chosen, summary
 from benchmarks.tables import along, along_cells, markdown, number, with_interval
 from margrave.learners import LBFGS, MIRA, SGD, Learner, Objective, Observer, Record, Weights
@@ -57,10 +59,12 @@ def measure() -> Result:
     SGD chooses its rate by the F1 on development data after one pass with each, as in the paper. As there, the curve
     begins with the pass of the chosen rate and does not count the others.
     """
-    entities = Entities()
+    entities, stages = Entities(), Stages(RESULT)
     learners, counts = {}, {}
     for learner in LEARNERS:
-        learners[learner.name], counts[learner.name] = measure_learner(entities, learner)
+        learners[learner.name], counts[learner.name] = stages.measure(
+            learner.name, partial(measure_learner, entities, learner)
+        )
     # L-BFGS has no seed: its model stands beside that of each seed.
     others = {"sgd": counts["sgd"], "lbfgs": SEEDS * counts["lbfgs"]}
     p = {name: p_value(counts["mira"], of) for name, of in others.items()}

@@ -5,8 +5,9 @@ features by s has the same effect as multiplying C by s^2 and dividing eta by s^
 therefore varied. The paper does not say either how its SMO chooses the pair of outputs between which mass moves.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache, partial
 from math import log
 from typing import Any, ClassVar
 
@@ -16,6 +17,7 @@ from benchmarks.corpora.columns import conll2003, last_column
 from benchmarks.corpora.lines import Attributes, Rows
 from benchmarks.corpora.problems import Tagging
 from benchmarks.curves import View, thinned
+from benchmarks.pieces import Pieces
 from benchmarks.plots import draw, finished, panels
 from benchmarks.summaries import summary
 from benchmarks.tables import markdown, with_interval
@@ -34,6 +36,7 @@ PASSES = 100
 MARKS = (1, 3, 10, 30, 100, 200)  # passes whose D is kept
 SEEDS = (0, 1, 2)  # of the order of visits
 CS = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0)
+FEATURES = ("nodes", "nodes and edges")
 DRAWN = ("nodes and edges", (1.0, 10.0), 200)  # the features and the C whose curves are drawn, over more passes
 STEPS = (0.1, 0.3, 1.0)  # eta C: what a violation of 1 adds to a natural parameter in one visit
 SMALL_STEPS = (0.03, 0.1, 0.3)  # the same for C >= 1, where D falls sooner
@@ -82,19 +85,34 @@ def _move_mass(state: DualState, i: int, mu: Any) -> None:
     state.w[index] += C * mass * value
 
 
-def measure() -> Result:
+def measure() -> Iterator[Result]:
     """D of all learners by C with and without attributes of edges, and of EG with eta = 1 by starts."""
-    sentences = conll2003("train")[:SENTENCES]
-    result: Result = {"sentences": len(sentences), "features": {}}
-    for features in ("nodes", "nodes and edges"):
-        data = tagging(sentences, edges=features == DRAWN[0])
-        problem = data.bind(tied=False)
-        by_C = {f"{C:g}": compare(problem, C, drawn=features == DRAWN[0] and C in DRAWN[1]) for C in CS}
-        result["features"][features] = {"weights": problem.dim, "C": by_C}
-    result["without_contradictions"] = compare_without_contradictions(sentences, DRAWN[1][-1])
-    starts = {f"EG, start {start:g}": fixed(1.0, start) for start in STARTS}
-    result["starts"] = runs(problem, START_C, {"SMO": SMO(), **starts}, PASSES, drawn=True)
-    return result | {"tokens": data.tokens, "tags": len(data.outputs.classes)}
+    pieces, sentences = Pieces(RESULT), conll2003("train")[:SENTENCES]
+    yield from pieces.measure("data", partial(sizes, sentences))
+    for features in FEATURES:
+        bound = cache(partial(bind, sentences, features))
+        for C in CS:
+            yield from pieces.measure(at(features, C), partial(compare, bound, features, C))
+    yield from pieces.measure(
+        "without contradictions", partial(compare_without_contradictions, sentences, DRAWN[1][-1])
+    )
+    yield from pieces.measure("starts", partial(compare_starts, bound))
+
+
+def at(features: str, C: float) -> str:
+    """The name of a piece."""
+    return f"{features} at C = {C:g}"
+
+
+def sizes(sentences: list[Rows]) -> Result:
+    """The numbers of sentences, tokens and tags."""
+    data = tagging(sentences, edges=False)
+    return {"sentences": len(sentences), "tokens": data.tokens, "tags": len(data.outputs.classes)}
+
+
+def bind(sentences: list[Rows], features: str) -> _core.Problem:
+    """The problem with these features."""
+    return tagging(sentences, edges=features == DRAWN[0]).bind(tied=False)
 
 
 def tagging(sentences: list[Rows], *, edges: bool) -> Tagging:
@@ -131,18 +149,26 @@ def fixed(eta: float, start: float) -> PrintedEG:
     return PrintedEG(rate=eta, schedule="constant", start=start)
 
 
-def compare(problem: _core.Problem, C: float, *, drawn: bool) -> Result:
+def compare_starts(bound: Callable[[], _core.Problem]) -> Result:
+    """D of SMO, and of EG with eta = 1 from several starts."""
+    starts = {f"EG, start {start:g}": fixed(1.0, start) for start in STARTS}
+    return {"C": START_C, "runs": runs(bound(), START_C, {"SMO": SMO(), **starts}, PASSES, drawn=True)}
+
+
+def compare(bound: Callable[[], _core.Problem], features: str, C: float) -> Result:
     """D of all learners at one C, and an upper bound on it.
 
     If C is large, the optimum has little mass beside most gold outputs, so that EG begins closer to them.
     """
+    problem, drawn = bound(), features == DRAWN[0] and C in DRAWN[1]
     start = max(3.0, 4.0 + log(C))
     learners: dict[str, Learner] = {"SMO": SMO(), "SMO, random pairs": RandomPairs(), "EG": EG()}
     learners |= {f"EG, eta {step / C:g}": fixed(step / C, start) for step in (STEPS if C < 1 else SMALL_STEPS)}
     learners |= {"EG after SMO": SMOEG()}
-    bound = BCFW().solve(Objective(problem, Hinge(), C=C, max_iter=3 * PASSES, tol=1e-5, n_jobs=1)).certificate.primal
+    most = BCFW().solve(Objective(problem, Hinge(), C=C, max_iter=3 * PASSES, tol=1e-5, n_jobs=1)).certificate.primal
     passes = DRAWN[2] if drawn else PASSES
-    return {"bound": bound, "start": start, "runs": runs(problem, C, learners, passes, drawn=drawn)}
+    found = {"features": features, "C": C, "weights": problem.dim, "bound": most, "start": start}
+    return found | {"runs": runs(problem, C, learners, passes, drawn=drawn)}
 
 
 def runs(problem: _core.Problem, C: float, learners: dict[str, Learner], passes: int, *, drawn: bool) -> Result:
@@ -178,30 +204,43 @@ def best_fixed(of: Result) -> str:
     return max(rates, key=lambda name: sum(of["runs"][name][str(PASSES)]))
 
 
+def fixed_ahead(of: Result, over: str) -> str:
+    """The fixed rates whose D is above that of another learner after PASSES, and in how many of the orders."""
+    theirs = of["runs"][over][str(PASSES)]
+    ahead = {
+        name.removeprefix("EG, "): sum(a > b for a, b in zip(run[str(PASSES)], theirs, strict=True))
+        for name, run in of["runs"].items()
+        if name.startswith("EG, eta")
+    }
+    return ", ".join(f"{rate}: {count}" for rate, count in ahead.items() if count)
+
+
 def possible(of: Result, over: str) -> float:
     """The lead of the upper bound, which no learner can exceed."""
     return float(of["bound"] / np.mean(of["runs"][over][str(PASSES)]) - 1)
 
 
 def cells(result: Result) -> Iterator[tuple[str, float, Result]]:
-    """The runs of the learners at each C; JSON sorts them as text."""
-    for features, data in result["features"].items():
-        for C in sorted(data["C"], key=float):
-            yield features, float(C), data["C"][C]
+    """The runs of the learners at each C."""
+    for features in FEATURES:
+        for C in CS:
+            if of := result["pieces"].get(at(features, C)):
+                yield features, C, of
 
 
 def table(result: Result) -> str:
     """The lead over both kinds of SMO by C, and D along the way of all that is drawn."""
-    rest = result["without_contradictions"]
-    return "\n\n".join(
-        [
-            f"Lead in D after {PASSES} passes, %; {result['sentences']:,} sentences, {result['tokens']:,} tokens",
-            leads_table(result),
+    data, rest = (result["pieces"].get(piece) for piece in ("data", "without contradictions"))
+    found = [
+        f"Lead in D after {PASSES} passes, %; {data['sentences']:,} sentences, {data['tokens']:,} tokens",
+        leads_table(result),
+    ]
+    if rest:
+        found.append(
             f"The same of EG over SMO at C = {rest['C']:g} without sentences that contradict each other, "
-            f"{rest['sentences']} of them left: {with_interval(lead(rest, 'EG', 'SMO'), '+.2f', 100)}",
-            *(duals_table(title, of) for title, of in drawn(result)),
-        ]
-    )
+            f"{rest['sentences']} of them left: {with_interval(lead(rest, 'EG', 'SMO'), '+.2f', 100)}"
+        )
+    return "\n\n".join([*found, *(duals_table(title, of) for title, of in drawn(result))])
 
 
 def leads_table(result: Result) -> str:
@@ -211,17 +250,21 @@ def leads_table(result: Result) -> str:
         rate = best_fixed(of)
         for over in SMOS:
             leads = [with_interval(lead(of, name, over), "+.2f", 100) for name in ("EG", "EG after SMO", rate)]
-            rows.append([features, f"{C:g}", over, f"{100 * possible(of, over):.2f}", *leads, rate])
+            ahead = fixed_ahead(of, over)
+            rows.append([features, f"{C:g}", over, f"{100 * possible(of, over):.2f}", *leads, rate, ahead])
     header = ["features", "C", "over", "possible", "EG", "EG after SMO", "EG, best fixed rate", "which"]
+    header.append(f"orders of {len(SEEDS)} in which a fixed rate is ahead")
     return markdown(header, rows)
 
 
 def drawn(result: Result) -> Iterator[tuple[str, Result]]:
     """The runs whose curves are kept, with a title."""
     features, Cs, _ = DRAWN
-    for C in Cs:
-        yield f"{features}, C = {C:g}", result["features"][features]["C"][f"{C:g}"]["runs"]
-    yield f"{features}, C = {START_C:g}, eta = 1", result["starts"]
+    for title in (at(features, C) for C in Cs):
+        if title in result["pieces"]:
+            yield title, result["pieces"][title]["runs"]
+    if "starts" in result["pieces"]:
+        yield f"{features}, C = {START_C:g}, eta = 1", result["pieces"]["starts"]["runs"]
 
 
 def duals_table(title: str, of: Result) -> str:
@@ -247,7 +290,7 @@ def plot(result: Result) -> Any:
 def draw_leads(panel: Any, result: Result) -> None:
     """The lead of EG over both kinds of SMO by C, and that of the paper."""
     panel.set(xlabel="C", ylabel="lead in D, %", xscale="log", title=f"lead of EG after {PASSES} passes")
-    for features, color in zip(result["features"], ("C0", "C1"), strict=True):
+    for features, color in zip(FEATURES, ("C0", "C1"), strict=True):
         for over, line in zip(SMOS, ("-", ":"), strict=True):
             leads = {C: lead(of, "EG", over) for name, C, of in cells(result) if name == features}
             means, halves = ([100 * of[key] for of in leads.values()] for key in ("mean", "interval"))

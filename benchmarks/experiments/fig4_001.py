@@ -7,11 +7,13 @@ each, the rate of SGD, as in the paper. UAS leaves punctuation out, as in the pa
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from benchmarks.corpora.problems import TemplateParsing
 from benchmarks.corpora.trees import treebank
 from benchmarks.plots import DOTS, finished, panels
+from benchmarks.stages import Stages
 from benchmarks.summaries import chosen
 from benchmarks.tables import along, along_cells, markdown, number
 from margrave.data import Sentence
@@ -45,7 +47,9 @@ class Scores(Observer):
 
 def measure() -> Result:
     """Curves of both learners at the C that is best for each, for three languages."""
-    return {"passes": PASSES, "languages": {corpus: measure_language(corpus) for corpus in CORPORA}}
+    stages = Stages(RESULT)
+    languages = {corpus: stages.measure(corpus, partial(measure_language, corpus)) for corpus in CORPORA}
+    return {"passes": PASSES, "languages": languages}
 
 
 def measure_language(corpus: str) -> Result:
@@ -56,7 +60,7 @@ def measure_language(corpus: str) -> Result:
     learners = {}
     for learner in LEARNERS:
         runs = {C: one_run(data, learner, C, on_held_out, on_test) for C in CS}
-        best = chosen(CS, lambda C, runs=runs: runs[C]["held_out"])  # type: ignore[misc]
+        best = chosen(CS, lambda C, runs=runs: runs[C]["held_out"])
         learners[learner.name] = {"C": best, "runs": {f"{C:g}": run for C, run in runs.items()}}
     return {
         "sentences": {"train": len(train), "held_out": len(held_out), "test": len(test)},

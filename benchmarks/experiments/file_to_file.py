@@ -82,7 +82,7 @@ def train_margrave(data: Path, model: Path) -> Result:
 
     def run(source: Path) -> tuple[float, Result]:
         started = perf_counter()
-        command = [sys.executable, "-m", "margrave", "train", source, "-o", model, "--threads", "1", "--json"]
+        command = [sys.executable, "-m", "margrave", "train", str(source), "-o", str(model), "--threads", "1", "--json"]
         done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
         return perf_counter() - started, json.loads(done.stdout)
 

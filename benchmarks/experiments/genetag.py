@@ -6,7 +6,7 @@ alone, as the tag column gives the answer away, and segments have no attributes 
 C is chosen on the development part. The latent log loss is minimized by L-BFGS, from three starts at that C.
 """
 
-from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from benchmarks.corpora.columns import genetag_answers
 from benchmarks.corpora.entities import chosen_tagger, p_value, span_counts, test_f1
+from benchmarks.stages import Stages
 from benchmarks.summaries import Result
 from benchmarks.tables import markdown
 from margrave import SegmentTagger
@@ -31,13 +32,13 @@ PARTS = ("train", "devtest", "test")
 _SCORES = ("precision", "recall", "f1", "f1_of_one_answer")
 
 
-def measure() -> Iterator[Result]:
+def measure() -> Result:
     """Both losses with the same attributes; one thread. The first one ignores alternatives in everything."""
     data = {part: genetag_answers(part) for part in PARTS}
     X = {part: [x for x, _ in of] for part, of in data.items()}
     y = {part: [answers for _, answers in of] for part, of in data.items()}
     models: Result = {}
-    counts = {}
+    counts, stages = {}, Stages(RESULT)
     found = {
         "tol": TOL,
         "Cs": list(CS),
@@ -47,11 +48,10 @@ def measure() -> Iterator[Result]:
     }
     for model, loss in LOSSES.items():
         right: Any = y["train"] if loss == "latent-log" else [list(each) for each in y["train"]]
-        models[model], counts[model] = best(X, y, right, loss)
+        models[model], counts[model] = stages.measure(model, partial(best, X, y, right, loss))
         print(f"  {model}: {models[model]}", flush=True)
-        yield found
     models["several answers"]["p"] = p_value([counts["one answer"]], [counts["several answers"]])
-    yield found
+    return found
 
 
 def best(X: Any, y: Any, right: Any, loss: str) -> tuple[Result, NDArray[np.int64]]:

@@ -7,7 +7,8 @@ measurement; after it, and with the rounds of `table2_004` in view, the number o
 Learned weights are used even if the tuning sentences were better with the weights at the start.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import partial
 from time import process_time
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy as np
 
 from benchmarks.corpora.folder import data_file
 from benchmarks.corpora.translations import hiero_decoder, hiero_lists
+from benchmarks.stages import Stages
 from benchmarks.summaries import Numbers, Result, plain_folds
 from benchmarks.tables import markdown
 from margrave.learners import LP
@@ -76,9 +78,20 @@ class Folds:
         return rows
 
 
-def measure() -> Iterator[Result]:
-    """All methods from both starts; the record is written after every row."""
+def tuned(folds: Folds, name: str) -> tuple[Any, float]:
+    """The statistics of all translations after tuning by a method, if it is one, and the CPU seconds that it took."""
+    began = process_time()
+    if name in METHODS:
+        rows = folds.rows(METHODS[name])
+    else:
+        rows = folds.translated(np.arange(len(folds.X)), folds.decoder.start())
+    return rows, process_time() - began
+
+
+def measure() -> Result:
+    """All methods from both starts."""
     _, shipped = hiero_decoder()
+    stages = Stages(RESULT)
     result: Result = {
         "settings": {"folds": FOLDS, "rounds": ROUNDS, "beam": BEAM, "k": K, "trials": TRIALS},
         "rows": [],
@@ -87,12 +100,9 @@ def measure() -> Iterator[Result]:
     everything: dict[str, dict[str, Any]] = {start: {} for start in starts}
     for name in ("not tuned", *METHODS):
         for start, folds in starts.items():
-            found, began = everything[start], process_time()
-            if name in METHODS:
-                found[name] = folds.rows(METHODS[name])
-            else:
-                found[name] = folds.translated(np.arange(len(folds.X)), folds.decoder.start())
-            rows, seconds = found[name], process_time() - began
+            found = everything[start]
+            rows, seconds = stages.measure(f"{start}, {name}", partial(tuned, folds, name))
+            found[name] = rows
             result["rows"].append(
                 {
                     "start": start,
@@ -107,7 +117,7 @@ def measure() -> Iterator[Result]:
                 }
             )
             print(f"  {start}, {name}: BLEU {100 * result['rows'][-1]['BLEU']:.2f}, {seconds:.0f} s", flush=True)
-            yield result
+    return result
 
 
 def table(result: Result) -> str:

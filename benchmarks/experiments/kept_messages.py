@@ -19,7 +19,7 @@ from benchmarks.corpora.trees import treebank
 from benchmarks.experiments.denoising import binary, noisy
 from benchmarks.pieces import Pieces
 from benchmarks.tables import markdown
-from margrave.binding import Bound, bind
+from margrave.binding import BoundProblem, bind
 from margrave.data import image_graph
 from margrave.examples import Examples
 from margrave.learners import MIRA, SGD, Learner, Objective, Observer, Record, Weights
@@ -48,7 +48,7 @@ class Pass(Observer):
 
     def note(self, record: Record, w: Weights) -> None:
         self.sweeps.append(float(np.abs(self.status.sweeps).mean()))
-        self.ends.append(record.seconds)
+        self.ends.append(record.seconds or 0.0)
 
 
 def measure() -> Iterator[Result]:
@@ -63,14 +63,14 @@ def both(objective: Any, learner: Learner) -> Result:
     return {name: one_run(objective(keep), learner) for name, keep in {"anew": 0.0, "kept": KEEP}.items()}
 
 
-def parsing(keep: float) -> Bound:
+def parsing(keep: float) -> BoundProblem[Any, Any]:
     """Sentences with the arcs that a parser of single arcs leaves."""
     train = treebank("ud-english-ewt", "train")[:SENTENCES]
     tree = ArcPairTree(keep=keep)
     return TemplateParsing(train, tree, COLUMNS, BITS, prune="posterior", built_in="arc-pairs").bound
 
 
-def denoising(keep: float) -> Bound:
+def denoising(keep: float) -> BoundProblem[Any, Any]:
     """Whole images as grids with four neighbors."""
     true = binary(mnist()[0][:IMAGES])
     seen = noisy(np.random.default_rng(0), true)
@@ -81,7 +81,7 @@ def denoising(keep: float) -> Bound:
     return bind(structure, features, Examples(shared_graphs(graphs), labels, encoded=graphs))
 
 
-def one_run(bound: Bound, learner: Learner) -> Result:
+def one_run(bound: BoundProblem[Any, Any], learner: Learner) -> Result:
     """Sweeps and seconds of some passes, and the objective at their end."""
     seen = Pass(bound.approximate)
     objective = Objective(bound.problem, Log(), C=C, max_iter=PASSES, tol=0.0, n_jobs=1, approximate=bound.approximate)

@@ -53,7 +53,8 @@ def measure() -> Result:
 def training(order: int, path: str) -> Result:
     """Trains a parser with two threads and saves it; its scores on the test part."""
     X, y, words = examples("train")
-    parser = DependencyParser("log", C=C, order=order, tol=TOL[order], weights=f"hash:{BITS}", n_jobs=2)
+    settings: Result = {"C": C, "tol": TOL[order], "decode": "best", "weights": f"hash:{BITS}", "n_jobs": 2}
+    parser = DependencyParser("log", order=order, **settings)
     started = perf_counter()
     parser.fit(X, y)
     seconds = perf_counter() - started

@@ -26,7 +26,7 @@ from margrave import GenerativeAligner, SequenceAligner
 from margrave.data import BLOSUM62, SubstitutionMatrix
 from margrave.data.substitution import HALF_BIT
 from margrave.estimators.generative_aligner import aligner_of
-from margrave.estimators.models.sequence_aligner import most_accurate
+from margrave.estimators.models.sequence_aligner import AlignerModel, most_accurate
 from margrave.features import Sequences
 from margrave.metrics.alignments import f1_of, pair_counts
 
@@ -203,7 +203,14 @@ def fitted(
     """A model for every C."""
     start = matrix.scaled(HALF_BIT) if variant.near else None
     model = SequenceAligner(
-        variant.loss, mode=mode, features=Sequences(ALPHABET), tol=1e-3, n_jobs=1, start=start, **variant.features
+        variant.loss,
+        mode=mode,
+        features=Sequences(ALPHABET),
+        tol=1e-3,
+        n_jobs=1,
+        start=start,
+        decode="score",
+        **variant.features,
     )
     weights = np.array([pair.weight for pair in train]) * len(train) / sum(pair.weight for pair in train)
     return model.fit_path(texts(train, variant.encode), [pair.matches for pair in train], cs, sample_weight=weights)
@@ -215,7 +222,7 @@ def counted(train: list[KnownPair], mode: str, gap: float) -> GenerativeAligner:
     return model.fit(texts(train), [p.matches for p in train], [p.weight for p in train])
 
 
-def decoded(model: SequenceAligner, pairs: list[KnownPair], encode: Encode) -> dict[float | None, np.ndarray]:
+def decoded(model: AlignerModel, pairs: list[KnownPair], encode: Encode) -> dict[float | None, np.ndarray]:
     """The F1 of all pairs by score (None), and by expected accuracy with every caution."""
     X = texts(pairs, encode)
     tables = model.predict_marginals(X)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.corpora.translations import hiero_lists, moses_lists
+from benchmarks.stages import Stages
 from benchmarks.summaries import Numbers, Result, plain_folds
 from benchmarks.tables import markdown
 from margrave.data.nbest import NBestList
@@ -158,12 +159,15 @@ def measure() -> Result:
     What there is to choose of a method is chosen by BLEU in a cross-validation of each training part.
     """
     corpora = {"Moses": moses_lists, "Hiero": hiero_lists}
+    stages = Stages(RESULT)
     return {
         "folds": FOLDS,
         "inner_folds": INNER_FOLDS,
         "trials": TRIALS,
         "paper": PAPER_SMT,
-        "data": {name: table2(Lists(*load())) for name, load in corpora.items()},
+        "data": {
+            name: stages.measure(name, lambda load=load: table2(Lists(*load()))) for name, load in corpora.items()
+        },
     }
 
 

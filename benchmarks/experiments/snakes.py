@@ -43,7 +43,7 @@ def measure() -> Result:
 
 def always_background(pictures: list[Snake]) -> set[int]:
     """The colors that only the background has."""
-    seen = {int(c): set() for picture in pictures for c in np.unique(picture.colors)}
+    seen: dict[int, set[int]] = {int(c): set() for picture in pictures for c in np.unique(picture.colors)}
     for picture in pictures:
         for color in seen:
             seen[color] |= set(picture.labels[picture.colors == color].tolist())

@@ -1,5 +1,6 @@
 """001, Table 1, named entities: F1 of DCA (mira) with seven members of the loss family, after 50 passes."""
 
+from functools import partial
 from math import inf
 from typing import Any, NamedTuple
 
@@ -8,6 +9,7 @@ from numpy.typing import NDArray
 
 from benchmarks.corpora.entities import Entities, p_value, test_f1
 from benchmarks.plots import DOTS, finished, panels
+from benchmarks.stages import Stages
 from benchmarks.summaries import chosen, summary
 from benchmarks.tables import markdown, with_interval
 from margrave.learners import MIRA, Objective, Weights
@@ -62,10 +64,10 @@ def measure() -> Result:
     and the SVM by approximate randomization over the test sentences. A C that is far behind after some passes goes no
     further.
     """
-    entities = Entities()
+    entities, stages = Entities(), Stages(RESULT)
     rows, counts = {}, {}
     for setting in (*PAPER, *DOUBLE):
-        rows[setting], counts[setting] = measure_setting(entities, setting)
+        rows[setting], counts[setting] = stages.measure(f"{setting}", partial(measure_setting, entities, setting))
     for setting, row in rows.items():
         others = {"CRF": CRF, "SVM": SVM}
         row["p"] = {name: p_value(counts[setting], counts[of]) for name, of in others.items() if of != setting}

@@ -5,6 +5,7 @@ are drawn at random, an eighth of them all. Punctuation is not scored. The paper
 so its gamma is twice that of the library.
 """
 
+from functools import partial
 from math import inf
 from typing import Any
 
@@ -14,6 +15,7 @@ from benchmarks.corpora.problems import TemplateParsing
 from benchmarks.corpora.trees import treebank
 from benchmarks.experiments.table1_001 import Setting, name_of
 from benchmarks.plots import DOTS, finished, panels
+from benchmarks.stages import Stages
 from benchmarks.summaries import chosen
 from benchmarks.tables import markdown
 from margrave.data import Sentence
@@ -47,21 +49,27 @@ def measure() -> Result:
     train, dev, test = sample(), treebank(*CORPORA, "dev"), treebank(*CORPORA, "test")
     data = TemplateParsing(train, NonProjectiveTree(), COLUMNS, BITS, prune="lengths", punctuation=False)
     on_dev, on_test = data.uas(dev), data.statistics(test)
-    rows, counts = {}, {}
-    for setting, (paper_C, paper_UAS) in PAPER.items():
+
+    def row_of(setting: Setting) -> tuple[Result, Any]:
         models = {C: trained(data, setting, C) for C in CS}
         by_C = {C: on_dev(w) for C, w in models.items()}
         best = chosen(CS, by_C.__getitem__)
-        counts[setting] = on_test(models[best])
-        rows[setting] = {
+        found = on_test(models[best])
+        paper_C, paper_UAS = PAPER[setting]
+        row = {
             "beta": f"{setting.beta:g}",
             "gamma": setting.gamma,
             "cost": setting.cost,
             "dev_by_C": {f"{C:g}": uas for C, uas in by_C.items()},
             "C": best,
-            "test": float(uas_of_statistics(counts[setting].sum(axis=0))),
+            "test": float(uas_of_statistics(found.sum(axis=0))),
             "paper": {"C": paper_C, "test": paper_UAS},
         }
+        return row, found
+
+    stages, rows, counts = Stages(RESULT), {}, {}
+    for setting in PAPER:
+        rows[setting], counts[setting] = stages.measure(f"{setting}", partial(row_of, setting))
     for setting, row in rows.items():
         others = {name: of for name, of in (("CRF", CRF), ("SVM", SVM)) if of != setting}
         row["p"] = {

@@ -6,12 +6,14 @@ P(a, b) is a share; `generative_readings` measures all combinations of the meani
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 from warnings import catch_warnings, simplefilter
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from benchmarks.stages import Stages
 from benchmarks.tables import markdown
 from margrave import GenerativeAligner, Hinge, HomologyRanker
 from margrave.data import SubstitutionMatrix
@@ -169,36 +171,24 @@ def trained(X: Sequence[Any], y: Sequence[Any], C: float, epsilon: float = 0.1) 
     """SVM2 with 400 substitutions and one score of gaps, and the number of its constraints."""
     learner = CuttingPlane(epsilon=epsilon, rounds=10**6)
     model = HomologyRanker(Hinge(slack=2), C=C, learner=learner, features=Sequences(LETTERS), n_jobs=1, tol=1e-9)
-    loss = model._settings()
-    training = model._training(Examples(X, y, training=True), loss)
+    examples = Examples(X, y, training=True)
+    loss = model._settings(examples)
+    training = model._training(examples, loss)
+    objective = model._objective(training, loss)
     with catch_warnings():
         simplefilter("ignore", ConvergenceWarning)
-        solution = learner.solve(model._objective(training, loss))
-        model._set_fitted(training, model._set_solution(learner, solution))
+        solution = learner.solve(objective)
+        model._set_solution(training, learner, solution, objective)
     return model, solution.state.n_constraints
 
 
 def measure() -> Result:
     """Errors by the number of examples, and constraints by their number and by epsilon, over several samples."""
-    readings = generative_readings()
+    stages = Stages(RESULT)
+    readings = stages.measure("readings", generative_readings)
     runs = []
     for repeat in range(REPEATS):
-        rng = np.random.default_rng(repeat)
-        test_x, test_y = examples(rng, TEST)
-        all_x, all_y = examples(rng, max(SIZES))
-        for n in SIZES:
-            X, y = all_x[:n], all_y[:n]
-            generative = GenerativeAligner(alphabet=LETTERS).fit(X, y)
-            train, test = error(generative.predict(X), y), error(generative.predict(test_x), test_y)
-            of: dict[str, Any] = {"GenMod": {"train": train, "test": test}}
-            for name, (C, divided) in MEANINGS.items():
-                model, constraints = trained(X, y, C / n if divided else C)
-                of[name] = {
-                    "train": error(model.predict(X), y),
-                    "test": error(model.predict(test_x), test_y),
-                    "constraints": constraints,
-                }
-            runs.append({"repeat": repeat, "n": n, "models": of})
+        runs += stages.measure(f"sample {repeat}", partial(of_sample, repeat))
         print(f"  support vector machines: {repeat + 1} of {REPEATS} samples", flush=True)
     by_epsilon = []
     for repeat in range(REPEATS):
@@ -207,6 +197,28 @@ def measure() -> Result:
         for epsilon in EPSILONS:
             by_epsilon.append({"repeat": repeat, "epsilon": epsilon, "constraints": trained(X, y, 0.1, epsilon)[1]})
     return {"repeats": REPEATS, "test": TEST, "runs": runs, "by_epsilon": by_epsilon, "readings": readings}
+
+
+def of_sample(repeat: int) -> list[dict[str, Any]]:
+    """Errors and constraints of one sample by the number of examples to learn from."""
+    rng = np.random.default_rng(repeat)
+    test_x, test_y = examples(rng, TEST)
+    all_x, all_y = examples(rng, max(SIZES))
+    runs = []
+    for n in SIZES:
+        X, y = all_x[:n], all_y[:n]
+        generative = GenerativeAligner(alphabet=LETTERS).fit(X, y)
+        train, test = error(generative.predict(X), y), error(generative.predict(test_x), test_y)
+        of: dict[str, Any] = {"GenMod": {"train": train, "test": test}}
+        for name, (C, divided) in MEANINGS.items():
+            model, constraints = trained(X, y, C / n if divided else C)
+            of[name] = {
+                "train": error(model.predict(X), y),
+                "test": error(model.predict(test_x), test_y),
+                "constraints": constraints,
+            }
+        runs.append({"repeat": repeat, "n": n, "models": of})
+    return runs
 
 
 def _mean(result: Result, n: int, model: str, what: str) -> tuple[float, float]:

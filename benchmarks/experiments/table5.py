@@ -125,11 +125,11 @@ def splits_of(corpus: str, longest: int) -> list[Split]:
 def svm(loss: Hinge, C: str, n: int) -> ConstituencyParser:
     """A grammar whose weights cutting planes learn from n sentences, to epsilon."""
     of_example = 1.0 if C == PER_EXAMPLE else 1.0 / n
-    learner = Watched(epsilon=EPSILON)
-    return ConstituencyParser(loss, C=of_example, learner=learner, horizontal=None, n_jobs=1, tol=0.0, max_iter=200)
+    settings: Result = {"grammar": "rules", "horizontal": None, "n_jobs": 1, "tol": 0.0, "max_iter": 200}
+    return ConstituencyParser(loss, C=of_example, learner=Watched(epsilon=EPSILON), **settings)
 
 
-def scored(make: Callable[[int], ConstituencyParser], splits: list[Split]) -> tuple[BracketScores, Result]:
+def scored(make: Callable[[int], ConstituencyParser | PCFG], splits: list[Split]) -> tuple[BracketScores, Result]:
     """Scores on the test sentences of all splits together, and on the training sentences."""
     gold: dict[str, list[Tree]] = {"train": [], "test": []}
     predicted: dict[str, list[Tree]] = {"train": [], "test": []}

@@ -14,6 +14,7 @@ import numpy as np
 
 from benchmarks.corpora.taxonomies import Corpus, books, images, newsgroups
 from benchmarks.plots import finished, panels
+from benchmarks.stages import Stages
 from benchmarks.summaries import Numbers, Result, chosen, summary, verdict
 from benchmarks.tables import markdown, with_interval
 from margrave.data import Taxonomy
@@ -62,13 +63,17 @@ def measure() -> Result:
         "ImCLEF07D": partial(images, "imclef07d"),
         "20 newsgroups": newsgroups,
     }
-    result = {}
+    stages, result = Stages(RESULT), {}
     for name, load in corpora.items():
         corpus = load()
         sizes = {"examples": len(corpus.y), "classes": len(set(corpus.y)), "nodes": len(corpus.taxonomy)}
         parts = {f"{n} per class": list(draws(corpus.y, n)) for n in (2, 4)}
         parts[ALL] = list(folds(corpus.y))
-        result[name] = sizes | {"training": {part: table1(corpus, of) for part, of in parts.items()}}
+        result[name] = sizes | {
+            "training": {
+                part: stages.measure(f"{name}, {part}", partial(table1, corpus, of)) for part, of in parts.items()
+            }
+        }
     return {"Cs": CS, "draws": TAXONOMY_DRAWS, "folds": TAXONOMY_FOLDS, "data": result}
 
 

@@ -41,7 +41,7 @@ def measure() -> Result:
         ]
         result[name] = {}
         for number in (1, 2):
-            best = min((record for by, record in solved if by == number), key=lambda record: record.seconds)
+            best = min((record for by, record in solved if by == number), key=lambda record: record.seconds or 0.0)
             result[name][str(number)] = {
                 "seconds": best.seconds,
                 "passes": best.passes,

@@ -7,10 +7,12 @@ C that was chosen for the first order.
 """
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from benchmarks.corpora.trees import treebank
 from benchmarks.plots import finished, panels
+from benchmarks.stages import Stages
 from benchmarks.tables import markdown, number
 from margrave.data import Sentence
 from margrave.estimators import DependencyParser, SequenceTagger
@@ -74,9 +76,12 @@ CORPORA = tuple(dict.fromkeys(bank.corpus for bank in BANKS))
 
 def measure() -> Result:
     """All treebanks with gold tags, some of them also in second order, and English with predicted tags."""
-    rows = {bank: first_order(bank) for bank in BANKS}
-    more = [second_order(bank, rows[bank]["C"]) for bank in SECOND_ORDER]
-    predicted = predicted_tags(ENGLISH, rows[ENGLISH]["C"])
+    stages = Stages(RESULT)
+    rows = {bank: stages.measure(f"{bank}", partial(first_order, bank)) for bank in BANKS}
+    more = [
+        stages.measure(f"{bank}, second order", partial(second_order, bank, rows[bank]["C"])) for bank in SECOND_ORDER
+    ]
+    predicted = stages.measure("predicted tags", partial(predicted_tags, ENGLISH, rows[ENGLISH]["C"]))
     return {"tol": TOL, "choosing": CHOOSING, "rows": [*rows.values(), *more, predicted]}
 
 
