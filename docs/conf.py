@@ -15,6 +15,7 @@ from benchmarks.experiment import experiment, names
 from benchmarks.machine import read_result
 from margrave.learners import Learner, learner_table
 from margrave.stored import Stored
+from tests.fuzz import record
 
 project = "Margrave"
 author = "The Margrave developers"
@@ -43,6 +44,8 @@ html_show_copyright = False
 html_show_sphinx = False
 toc_object_entries_show_parents = "hide"
 
+_TABLE = re.compile(r"<!-- table: (\w+) -->")
+_TABLES = {"learners": learner_table, "fuzz": record.table}  # and by name those of the benchmarks
 _CODE_SPAN = re.compile(r"(?<![`:])(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
 
 
@@ -137,20 +140,21 @@ def draw_plots(app: Sphinx, config: Config) -> None:
             shown.plot(read_result(shown.RESULT)).savefig(folder / f"{shown.RESULT}.png", dpi=110)
 
 
-def insert_learner_table(app: Sphinx, docname: str, source: list[str]) -> None:
-    """Puts the table of learners, which is made from the code, into the page that compares them."""
-    if docname != "choosing":
-        return
-    before, mark, after = source[0].partition("<!-- learner table -->")
-    if not mark:
-        raise ValueError("docs/choosing.md does not say where the table of learners belongs.")
-    source[0] = before + learner_table() + after
+def insert_tables(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Puts tables where pages have `<!-- table: NAME -->`: that of the learners, or that of a record."""
+    source[0] = _TABLE.sub(lambda mark: _table(mark[1]), source[0])
+
+
+def _table(name: str) -> str:
+    if name in _TABLES:
+        return _TABLES[name]()
+    return experiment(name).table(read_result(experiment(name).RESULT))
 
 
 def setup(app: Sphinx) -> None:
     """Converts docstrings before napoleon reads them, which has the default priority of 500."""
     app.connect("config-inited", draw_plots)
-    app.connect("source-read", insert_learner_table)
+    app.connect("source-read", insert_tables)
     app.connect("autodoc-skip-member", skip_member)
     app.connect("autodoc-process-signature", shorten_signature)
     app.connect("autodoc-process-docstring", rewrite_docstring, priority=400)

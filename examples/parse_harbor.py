@@ -25,7 +25,7 @@ def main() -> None:
     ignored = punctuation([[word.form for word in sentence.words] for sentence in test])
     gold = [s.heads for s in test], [[w.deprel for w in s.words] for s in test]
     for order in (1, 2):
-        parser = DependencyParser(C=0.1, order=order, tol=1e-3).fit(X["train"], y["train"])
+        parser = DependencyParser(order=order).fit(X["train"], y["train"])
         trees = parser.predict(X["test"])
         heads, labels = [[head for head, _ in tree] for tree in trees], [[label for _, label in tree] for tree in trees]
         report = attachment_report(gold[0], heads, gold[1], labels, ignored)

@@ -20,8 +20,8 @@ def main() -> None:
     print(f"training on {len(train)} sentences:         F1   whole trees")
     parsers = {
         "rules, counted": PCFG(horizontal=2),
-        "rules, learned": ConstituencyParser(C=1.0, tol=1e-2),
-        "spans": ConstituencyParser(C=0.1, grammar="spans", weights="hash:18", tol=1e-2),
+        "rules, learned": ConstituencyParser(grammar="rules"),
+        "spans": ConstituencyParser(C=0.1, weights="hash:18"),
     }
     for name, parser in parsers.items():
         parser.fit(None, train)
