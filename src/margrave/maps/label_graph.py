@@ -64,13 +64,18 @@ class LabelGraphMap(FeatureMap[_core.Tokens, _core.FactorGraphStructure]):
 
     def learn(self, rows: _core.Tokens, bound: _core.FactorGraphStructure) -> None:
         """Every attribute has a weight for every label."""
-        self.edges = int((bound.arities == 2).sum())
-        self.labels = len(bound.arities) - self.edges
+        self.labels, self.edges = _sizes(bound)
 
     def map(self, rows: _core.Tokens, bound: _core.FactorGraphStructure, *, training: bool = False) -> _core.FactorMap:
         """The core's map of these rows."""
         if not self.learned:
             raise MargraveError("features are learned from labeled examples, and there are no labels.")
+        if (self.labels, self.edges) != _sizes(bound):
+            raise MargraveError(
+                "the features were learned for {} labels and {} edges, and there are {} and {}.".format(
+                    self.labels, self.edges, *_sizes(bound)
+                )
+            )
         present, cases = np.array([-1, 0], dtype=np.int32), np.arange(4, dtype=np.int32)
         of_edges = rows if self.pair_attributes else _constant(rows)
         groups: list[Any] = [(self.attributes, 1, present, rows, True)] * self.labels
@@ -124,6 +129,12 @@ class LabelGraphMap(FeatureMap[_core.Tokens, _core.FactorGraphStructure]):
         self.labels = whole("the number of labels", state["labels"], 1, 2**20)
         self.edges = whole("the number of edges", state["edges"], 0, 2**31)
         take_room(_GROUP * (self.labels + self.edges), "its graph of labels")
+
+
+def _sizes(bound: _core.FactorGraphStructure) -> tuple[int, int]:
+    """The numbers of labels and of edges of a graph."""
+    edges = int((bound.arities == 2).sum())
+    return len(bound.arities) - edges, edges
 
 
 def _constant(rows: _core.Tokens) -> _core.Tokens:

@@ -81,7 +81,7 @@ def with_candidates(X: Any) -> list[tuple[Any, Candidates]]:
         if isinstance(example, str | Mapping) or not has_length(example) or len(example) != 2:
             raise MargraveError(f"example {i} must be a pair of a native sequence and a list of candidates.")
         native, candidates = example
-        if isinstance(candidates, Mapping) or not (has_length(candidates) or hasattr(candidates, "__next__")):
+        if isinstance(candidates, str | Mapping) or not hasattr(candidates, "__iter__"):
             raise MargraveError(f"example {i}: its candidates must be a list of sequences.")
         found.append((native, Candidates(candidates)))
         if not found[-1][1]:
