@@ -130,21 +130,22 @@ def outcome(reader: Reader, path: Path, text: str) -> str:
 
 
 def seconds(reader: Reader, path: Path, text: str, trials: int) -> float:
-    """The processor time that a reader takes; the best of several trials.
-
-    Without garbage collection, whose time depends on all objects of the process.
-    """
+    """The processor time that a reader takes; the best of several trials."""
     found = []
+    for _ in range(trials):
+        begin = time.process_time()
+        outcome(reader, path, text)
+        found.append(time.process_time() - begin)
+    return min(found)
+
+
+@pytest.fixture
+def no_garbage_collection() -> Iterator[None]:
+    """The time of a garbage collection depends on all objects of the process, not on a file."""
     gc.collect()
     gc.disable()
-    try:
-        for _ in range(trials):
-            begin = time.process_time()
-            outcome(reader, path, text)
-            found.append(time.process_time() - begin)
-    finally:
-        gc.enable()
-    return min(found)
+    yield
+    gc.enable()
 
 
 def is_sentence(said: str) -> bool:
@@ -183,6 +184,7 @@ ROUNDS = 5  # of trials, since other processes can slow some of them down
 LARGEST_RATIO = 8.0  # of the times of files of four times the length: linear time has 4, quadratic time has 16
 
 
+@pytest.mark.usefixtures("no_garbage_collection")
 @pytest.mark.parametrize("name", READERS)
 def test_the_time_to_read_a_file_grows_with_its_length_and_not_with_the_square(name: str, tmp_path: Path) -> None:
     reader, path = READERS[name], tmp_path / "file"
