@@ -22,6 +22,7 @@ VERSION := $(shell sed -n 's/^version = "\(.*\)"$$/\1/p' pyproject.toml)
 WHEEL_TAG := $(ABI)-$(ABI)-$(subst -,_,$(subst .,_,$(word 2,$(INTERPRETER))))
 WHEEL := dist/margrave-$(VERSION)-$(WHEEL_TAG).whl
 TIDY := build/clang-tidy-$(ABI)
+ALONE := build/headers-alone
 ARCHIVE := dist/margrave-$(VERSION).tar.gz
 PUBLISHED := $(SOURCES) Makefile $(shell find docs tests benchmarks examples tools -type f -not -name '*.pyc' -not -path 'docs/plots/*')
 # Compiler warnings are errors, except in the demo, which runs with compilers that nobody has tried.
@@ -48,12 +49,11 @@ test: lint
 check: lint
 	$(PYTEST) --quick --ignore=tests/cli --ignore=tests/test_examples.py --ignore=tests/test_docs.py
 
-lint: $(FOR_TESTS)
+lint: $(FOR_TESTS) $(ALONE)
 	$(BIN)/ruff check $(PYTHON_CODE)
 	$(BIN)/ruff format --check $(PYTHON_CODE)
 	$(BIN)/mypy
 	PYTHONPATH=src $(BIN)/lint-imports --no-cache --no-logo
-	$(BIN)/python tools/check_layers.py
 	$(BIN)/clang-format --dry-run --Werror $(CORE)
 	@if [ -x $(BIN)/clang-tidy ]; then $(MAKE) --no-print-directory $(TIDY); \
 	else echo "clang-tidy is not installed in $(VENV), so its checks are skipped."; fi
@@ -83,6 +83,11 @@ fuzz-core: $(FOR_TESTS)
 	    -o build/fuzz-core/$$target); \
 	  echo "$$target, without libFuzzer:"; ./$$target -runs=100000 corpus/$$target seeds/$$target; \
 	fi; done
+
+# That the core's includes follow its layers, and that every header compiles alone.
+$(ALONE): $(CORE) tools/check_layers.py | $(FOR_TESTS)
+	$(BIN)/python tools/check_layers.py --alone
+	@touch $@
 
 # It reads the whole core anew, which takes minutes, so only after a change.
 $(TIDY): $(CORE) .clang-tidy

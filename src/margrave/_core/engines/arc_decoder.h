@@ -12,8 +12,9 @@
 #include <vector>
 
 #include "engines/ad3.h"
-#include "engines/arborescence.h"
 #include "engines/arc_messages.h"
+#include "engines/edmonds.h"
+#include "engines/tree_arcs.h"
 #include "solvers/hull_projection.h"
 
 namespace margrave::tree {

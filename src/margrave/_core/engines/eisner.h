@@ -1,7 +1,7 @@
-// Arc-factored projective dependency trees (Eisner 1996): best tree, k best, best by cost, partition function and
-// marginals, samples.
+// Arc-factored projective dependency trees (Eisner 1996): best tree, partition function and marginals, samples. The k
+// best trees are in eisner_kbest.h, and the best of every cost in eisner_by_cost.h.
 //
-// Words are 1..n and the root is position 0. Arcs and parts are numbered as in engines/arborescence.h. A tree is
+// Words are 1..n and the root is position 0. Arcs and parts are numbered as in engines/tree_arcs.h. A tree is
 // projective if no two arcs cross when all are drawn above the positions 0..n. There are five kinds of items over the
 // positions i..j:
 //
@@ -31,10 +31,10 @@
 #include <utility>
 #include <vector>
 
-#include "engines/arborescence.h"
 #include "engines/hypergraph.h"
 #include "engines/lazy_kbest.h"
 #include "engines/semirings.h"
+#include "engines/tree_arcs.h"
 #include "protocol/checks.h"
 #include "protocol/outputs.h"
 #include "protocol/random.h"
@@ -303,226 +303,6 @@ inline double argmax(int n, const double* theta, bool single_root, Scratch& scra
   derive(n, [&](const Rule& rule, const Item& item) { return best_split(chart, rule, item); }, heads);
   return tree::score(n, theta, heads.data());
 }
-
-// The items as a hypergraph for LazyKbest. Split t of node v is edge v * positions + t.
-struct ItemGraph {
-  Chart<double> chart;
-
-  int64_t nodes() const { return kKinds * chart.shape.cells(); }
-  int64_t node(const Item& item) const { return item.kind * chart.shape.cells() + chart.shape.cell(item.i, item.j); }
-  Item item(int64_t v) const {
-    const int64_t cell = v % chart.shape.cells();
-    const auto i = static_cast<int>(cell % chart.shape.stride);
-    return {static_cast<Kind>(v / chart.shape.cells()), i, i + static_cast<int>(cell / chart.shape.stride)};
-  }
-  Item head(int64_t e) const { return item(e / chart.shape.size); }
-
-  double best(int64_t v) const { return chart.tables[v]; }
-  int64_t best_edge(int64_t v) const {
-    const Item top = item(v);
-    const bool splits = top.i < top.j && !is_arc(top.kind);
-    return v * chart.shape.size + (splits ? best_split(chart, rule_of(top.kind), top) : 0);
-  }
-  template <class Visit>
-  void each_edge(int64_t v, const Visit& visit) const {
-    const Item top = item(v);
-    const int splits = top.i == top.j || is_arc(top.kind) ? 1 : top.j - top.i;
-    for (int t = 0; t < splits; ++t) visit(v * chart.shape.size + t);
-  }
-  int64_t tail_count(int64_t e) const {
-    const Item top = head(e);
-    return top.i == top.j ? 0 : is_arc(top.kind) ? 1 : 2;
-  }
-  int64_t tail(int64_t e, int64_t j) const {
-    const Item top = head(e);
-    if (is_arc(top.kind)) return node({kJoin, top.i, top.j});
-    const auto t = static_cast<int>(e % chart.shape.size);
-    const Rule& rule = rule_of(top.kind);
-    return node(j == 0 ? rule.left_of(top.i, t) : rule.right_of(top.i, top.j, t));
-  }
-  double score(int64_t e) const {
-    const Item top = head(e);
-    return is_arc(top.kind) ? chart.at({weight_of(top.kind), top.i, top.j}) : 0.0;
-  }
-};
-
-// The k best distinct trees as lists of parts, best first; fewer if fewer exist.
-inline void kbest(int n, const double* theta, bool single_root, int64_t k, Scratch& scratch,
-                  std::vector<ScoredOutput>& ys) {
-  const ItemGraph graph{best_items(n, theta, single_root, scratch)};
-  const int64_t goal = graph.node({kRight, 0, n});
-  const auto add = [&](int64_t e, Output& y) {
-    const Item top = graph.head(e);
-    if (is_arc(top.kind)) y.push_back(static_cast<int32_t>(part_of(n, top)));
-  };
-  kbest_outputs(graph, goal, k, add, ys);
-  for (ScoredOutput& each : ys) std::sort(each.y.begin(), each.y.end());
-}
-
-// ---- The best tree of every cost -----------------------------------------------------------------------------------
-
-// An arc may have several versions, such as labels, each with its score and cost. This is the range of their numbers.
-struct Versions {
-  int64_t first = 0, last = 0;
-};
-
-// The best value of every item for each cost that it can have. If arcs cost 0 or 1, an item has at most as many costs
-// as words. With n^3 splits, this takes O(n^5). Outputs consist of versions of arcs.
-class BestByCost {
- public:
-  // versions: by part of an arc. theta, costs: by version.
-  BestByCost(int n, const std::vector<Versions>& versions, const double* theta, const std::vector<int64_t>& costs,
-             bool single_root)
-      : n_(n), versions_(versions), theta_(theta), costs_(costs), shape_(n) {
-    lists_.resize(static_cast<size_t>(kKinds * shape_.cells()));
-    for (int i = 0; i <= n; ++i) of({kRight, i, i}) = of({kLeft, i, i}) = {{0, 0.0}};
-    for (int width = 1; width <= n; ++width) {
-      for (int i = 0; i + width <= n; ++i) {
-        const int j = i + width;
-        fill(kJoinRule, i, j);
-        add_arc({kRightArc, i, j});
-        if (i > 0) add_arc({kLeftArc, i, j});
-        if (!(single_root && i == 0 && j < n)) fill(kRightRule, i, j);
-        fill(kLeftRule, i, j);
-      }
-    }
-  }
-
-  void outputs(std::vector<CostedOutput>& ys) {
-    ys.clear();
-    for (const Costed& found : of({kRight, 0, n_})) {
-      ys.push_back({found.cost, found.value, {}});
-      trace(found, ys.back().y);
-      std::sort(ys.back().y.begin(), ys.back().y.end());
-    }
-  }
-
- private:
-  struct Costed {
-    int64_t cost;
-    double value;
-  };
-  using List = std::vector<Costed>;  // by ascending cost
-
-  List& of(const Item& item) { return lists_[item.kind * shape_.cells() + shape_.cell(item.i, item.j)]; }
-
-  static const Costed* find(const List& list, int64_t cost) {
-    const auto place =
-        std::lower_bound(list.begin(), list.end(), cost, [](const Costed& a, int64_t c) { return a.cost < c; });
-    return place == list.end() || place->cost != cost ? nullptr : &*place;
-  }
-
-  // Calls visit(version, cost, score) for the allowed versions of an arc.
-  template <class Visit>
-  void each_version(const Item& arc, const Visit& visit) const {
-    const Versions& range = versions_[part_of(n_, arc)];
-    for (int64_t v = range.first; v < range.last; ++v)
-      if (theta_[v] > -kInfinity) visit(v, costs_[v], theta_[v]);
-  }
-
-  void add_arc(const Item& arc) {
-    const List& join = of({kJoin, arc.i, arc.j});
-    List& list = of(arc);
-    each_version(arc, [&](int64_t, int64_t cost, double score) {
-      for (const Costed& each : join) list.push_back({each.cost + cost, each.value + score});
-    });
-    keep_best(list);
-  }
-
-  // Keeps the best value of each cost, by ascending cost.
-  static void keep_best(List& list) {
-    std::sort(list.begin(), list.end(),
-              [](const Costed& a, const Costed& b) { return a.cost != b.cost ? a.cost < b.cost : a.value > b.value; });
-    const auto same = [](const Costed& a, const Costed& b) { return a.cost == b.cost; };
-    list.erase(std::unique(list.begin(), list.end(), same), list.end());
-  }
-
-  // Combines all pairs of costs of all splits. Uses a window over the costs if they are close together, sorting
-  // otherwise.
-  void fill(const Rule& rule, int i, int j) {
-    int64_t low = std::numeric_limits<int64_t>::max(), high = std::numeric_limits<int64_t>::min(), pairs = 0;
-    const auto each_split = [&](const auto& visit) {
-      for (int t = 0; t < j - i; ++t) {
-        const List& left = of(rule.left_of(i, t));
-        const List& right = of(rule.right_of(i, j, t));
-        if (!left.empty() && !right.empty()) visit(left, right);
-      }
-    };
-    each_split([&](const List& left, const List& right) {
-      low = std::min(low, left.front().cost + right.front().cost);
-      high = std::max(high, left.back().cost + right.back().cost);
-      pairs += static_cast<int64_t>(left.size() * right.size());
-    });
-    List& list = of({rule.whole, i, j});
-    if (pairs == 0) return;
-    if (high - low < kCloseTogether * (pairs + 8)) {
-      window_.assign(static_cast<size_t>(high - low + 1), -kInfinity);
-      each_split([&](const List& left, const List& right) {
-        for (const Costed& a : left) {
-          for (const Costed& b : right) {
-            double& best = window_[a.cost + b.cost - low];
-            best = std::max(best, a.value + b.value);
-          }
-        }
-      });
-      for (size_t c = 0; c < window_.size(); ++c)
-        if (window_[c] > -kInfinity) list.push_back({low + static_cast<int64_t>(c), window_[c]});
-      return;
-    }
-    each_split([&](const List& left, const List& right) {
-      for (const Costed& a : left)
-        for (const Costed& b : right) list.push_back({a.cost + b.cost, a.value + b.value});
-    });
-    keep_best(list);
-  }
-
-  // The arcs of the best tree of this cost. Follows a split whose parts add up to this cost and this value.
-  void trace(const Costed& goal, Output& y) {
-    std::vector<std::pair<Item, Costed>> open{{{kRight, 0, n_}, goal}};
-    while (!open.empty()) {
-      auto [item, wanted] = open.back();
-      open.pop_back();
-      if (item.i == item.j) continue;
-      if (is_arc(item.kind)) {
-        const Item join{kJoin, item.i, item.j};
-        int64_t chosen = -1;
-        Costed below = wanted;
-        each_version(item, [&](int64_t v, int64_t cost, double score) {
-          const Costed* found = find(of(join), wanted.cost - cost);
-          if (chosen >= 0 || !found || found->value + score != wanted.value) return;
-          chosen = v;
-          below = *found;
-        });
-        y.push_back(static_cast<int32_t>(chosen));
-        item = join;
-        wanted = below;
-      }
-      const Rule& rule = rule_of(item.kind);
-      bool found = false;
-      for (int t = 0; !found; ++t) {
-        const Item left = rule.left_of(item.i, t), right = rule.right_of(item.i, item.j, t);
-        for (const Costed& a : of(left)) {
-          const Costed* b = find(of(right), wanted.cost - a.cost);
-          if (!b || a.value + b->value != wanted.value) continue;
-          open.emplace_back(left, a);
-          open.emplace_back(right, *b);
-          found = true;
-          break;
-        }
-      }
-    }
-  }
-
-  static constexpr int64_t kCloseTogether = 4;  // a cell of the window costs less than sorting a pair
-
-  int n_;
-  const std::vector<Versions>& versions_;
-  const double* theta_;
-  const std::vector<int64_t>& costs_;
-  Shape shape_;
-  std::vector<List> lists_;  // by kind and cell
-  std::vector<double> window_;
-};
 
 // ---- The partition function ----------------------------------------------------------------------------------------
 

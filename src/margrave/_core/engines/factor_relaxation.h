@@ -174,7 +174,7 @@ class FactorRelaxation {
       const SoftFactor soft = graphs.factor(g_, sender.number);
       const int64_t columns = labels_of(soft.scope[1]);
       const double* row = theta_ + soft.first_part;
-      double* const tops = row_tops_.data() + layout_->edges[static_cast<size_t>(sender.first_edge)].begin;
+      double* const tops = row_tops_.data() + layout_->edges[sender.first_edge].begin;
       for (int64_t a = 0; a < labels_of(soft.scope[0]); ++a, row += columns)
         tops[a] = *std::max_element(row, row + columns);
     }
@@ -298,7 +298,7 @@ class FactorRelaxation {
     const double* const scores = theta_ + soft.first_part;
     const int64_t rows = labels_of(soft.scope[0]), columns = labels_of(soft.scope[1]);
     const double* const of_columns = weights + rows;
-    const double* const tops = row_tops_.data() + layout_->edges[static_cast<size_t>(sender.first_edge)].begin;
+    const double* const tops = row_tops_.data() + layout_->edges[sender.first_edge].begin;
     const double top_column = *std::max_element(of_columns, of_columns + columns);
     double top = -kInfinity;
     int64_t cell = -1;

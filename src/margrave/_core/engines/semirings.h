@@ -1,4 +1,7 @@
 // Semirings: how dynamic programs combine the values of choices (plus) and of parts (times).
+//
+// Trees and grammars are written over these. Lattices, segmentations, trellises and alignments are not: their sums
+// divide by the best score of a node, or by the total of a position, and their maxima keep the choice beside the value.
 #pragma once
 
 #include "engines/wide.h"

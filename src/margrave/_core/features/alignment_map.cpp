@@ -11,7 +11,8 @@
 #include "protocol/checks.h"
 #include "protocol/features.h"
 #include "protocol/structure.h"
-#include "structures/alignment.h"
+#include "structures/alignment_edges.h"
+#include "structures/homology.h"
 
 namespace margrave {
 

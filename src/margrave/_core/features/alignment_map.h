@@ -22,6 +22,7 @@
 #include "rows/sparse_rows.h"
 #include "rows/tokens.h"
 #include "structures/alignment.h"
+#include "structures/alignment_edges.h"
 #include "structures/pair_parts.h"
 
 namespace margrave {

@@ -12,6 +12,8 @@
 #include "protocol/outputs.h"
 #include "protocol/scratch.h"
 #include "protocol/structure.h"
+#include "structures/alignment_edges.h"
+#include "structures/homology.h"
 
 namespace margrave {
 namespace {

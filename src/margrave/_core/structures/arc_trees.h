@@ -1,4 +1,4 @@
-// Base of dependency trees without labels. Their first parts are arcs, as in engines/arborescence.h or those kept by
+// Base of dependency trees without labels. Their first parts are arcs, as in engines/tree_arcs.h or those kept by
 // pruning. Arcs can be forbidden or required.
 #pragma once
 
@@ -7,7 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "engines/arborescence.h"
+#include "engines/edmonds.h"
+#include "engines/tree_arcs.h"
 #include "protocol/checks.h"
 #include "protocol/outputs.h"
 #include "protocol/scratch.h"

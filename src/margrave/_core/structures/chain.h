@@ -13,7 +13,9 @@
 #include <utility>
 #include <vector>
 
-#include "engines/hypergraph.h"
+#include "engines/chain_by_cost.h"
+#include "engines/trellis.h"
+#include "engines/tuple_sums.h"
 #include "protocol/checks.h"
 #include "protocol/interfaces.h"
 #include "protocol/lock_step.h"
@@ -24,7 +26,6 @@
 #include "simd/loops.h"
 #include "structures/chain_lanes.h"
 #include "structures/labels.h"
-#include "structures/trellis.h"
 #include "structures/tuple_lanes.h"
 
 namespace margrave {
@@ -112,7 +113,7 @@ class ChainStructure final : public Structure, private Divisible, private Weight
       value = loops().chain_viterbi(T, data_.labels(), theta, theta + T * data_.labels(), stride(), labels.data(),
                                     nullptr, nullptr, room);
     } else {
-      value = viterbi(theta, T, labels.data());
+      value = Trellis(grams_, T, tied_, theta).best_sequence(labels.data());
     }
     y.clear();
     if (value > -kInfinity) to_parts(labels.data(), T, y);
@@ -131,9 +132,9 @@ class ChainStructure final : public Structure, private Divisible, private Weight
         return log_z;
     } else {
       double log_z = 0;
-      if (scaled_tuples(i, theta, mu, &log_z)) return log_z;
+      if (TupleSums(grams_, T, tied_, theta).scaled(mu, &log_z)) return log_z;
     }
-    return log_space(i, theta, mu);
+    return TupleSums(grams_, T, tied_, theta).exact(mu);
   }
 
   // Used by online EG on many labels, with different transitions at every visit. Exponentials are computed only for
@@ -210,130 +211,9 @@ class ChainStructure final : public Structure, private Divisible, private Weight
     }
   }
 
-  // The same for first-order chains without costs of transitions, in flat tables. The label determines the cost of a
-  // position, so every cost of a prefix comes from one cost of the prefix before. False if not applicable.
-  bool by_cost_of_positions(int64_t T, const double* theta, const std::vector<int64_t>& costs,
-                            std::vector<CostedOutput>& ys) const {
-    constexpr int64_t kMostCells = 20'000'000;
-    const int64_t L = data_.labels();
-    if (grams_.order() != 1 || grams_.parts() != L * L) return false;
-    if (std::any_of(costs.begin(), costs.begin() + T * L, [](int64_t c) { return c < 0; })) return false;
-    if (std::any_of(costs.begin() + T * L, costs.end(), [](int64_t c) { return c != 0; })) return false;
-    int64_t most = 0;
-    for (int64_t t = 0; t < T; ++t) most += *std::max_element(&costs[t * L], &costs[t * L] + L);
-    const int64_t width = (most + 1) * L;
-    if (width > kMostCells / T) return false;
-    std::vector<double> value(T * width, -kInfinity);  // (position, cost of the prefix, last label)
-    std::vector<int32_t> from(T * width, -1);
-    std::vector<double> best(L);
-    std::vector<int32_t> label(L);
-    for (int64_t l = 0; l < L; ++l) value[costs[l] * L + l] = theta[l];
-    int64_t reached = *std::max_element(&costs[0], &costs[0] + L);
-    for (int64_t t = 1; t < T; ++t) {
-      const double* table = theta + T * L + (tied_ ? 0 : (t - 1) * L * L);
-      for (int64_t c = 0; c <= reached; ++c) {
-        const double* before = &value[(t - 1) * width + c * L];
-        std::fill(best.begin(), best.end(), -kInfinity);
-        for (int64_t k = 0; k < L; ++k) {
-          if (before[k] == -kInfinity) continue;
-          for (int64_t l = 0; l < L; ++l) {
-            const double here = before[k] + table[k * L + l];
-            if (here > best[l]) {
-              best[l] = here;
-              label[l] = static_cast<int32_t>(k);
-            }
-          }
-        }
-        for (int64_t l = 0; l < L; ++l) {
-          if (best[l] == -kInfinity) continue;
-          const int64_t cell = t * width + (c + costs[t * L + l]) * L + l;
-          value[cell] = best[l] + theta[t * L + l];
-          from[cell] = label[l];
-        }
-      }
-      reached += *std::max_element(&costs[t * L], &costs[t * L] + L);
-    }
-    ys.clear();
-    std::vector<int32_t> labels(T);
-    for (int64_t c = 0; c <= most; ++c) {
-      const double* ends = &value[(T - 1) * width + c * L];
-      const int64_t last = std::max_element(ends, ends + L) - ends;
-      if (ends[last] == -kInfinity) continue;
-      CostedOutput found{c, ends[last], {}};
-      int64_t left = c;
-      int32_t now = static_cast<int32_t>(last);
-      for (int64_t t = T - 1; t >= 0; --t) {
-        labels[t] = now;
-        const int32_t previous = from[t * width + left * L + now];
-        left -= costs[t * L + now];
-        now = previous;
-      }
-      to_parts(labels.data(), T, found.y);
-      ys.push_back(std::move(found));
-    }
-    return true;
-  }
-
-  // Viterbi with a counter: every state has the best prefix at each possible cost.
   void argmax_by_cost(int64_t i, const double* theta, const double* delta, const Needless&,
                       std::vector<CostedOutput>& ys, Scratch&) const override {
-    struct AtCost {
-      int64_t cost;
-      double value;
-      int32_t edge;
-    };
-    const int64_t T = data_.length(i);
-    const std::vector<int64_t> costs = whole_costs(delta, parts(i));
-    if (by_cost_of_positions(T, theta, costs, ys)) return;
-    const Trellis trellis(grams_, T, tied_, theta);
-    const Trellis counter(grams_, T, tied_, delta);
-    const auto best_by_cost = [](std::vector<AtCost>& all) {
-      std::sort(all.begin(), all.end(), [](const AtCost& a, const AtCost& b) {
-        return a.cost != b.cost ? a.cost < b.cost : a.value > b.value;
-      });
-      const auto same = [](const AtCost& a, const AtCost& b) { return a.cost == b.cost; };
-      all.erase(std::unique(all.begin(), all.end(), same), all.end());
-    };
-    std::vector<std::vector<std::vector<AtCost>>> best(T);
-    for (int64_t t = 0; t < T; ++t) {
-      best[t].resize(grams_.states(t));
-      for (int64_t s = 0; s < grams_.states(t); ++s) {
-        std::vector<AtCost>& here = best[t][s];
-        trellis.incoming(t, s, [&](int64_t e) {
-          const double score = trellis.edge(t, e);
-          if (!(score > -kInfinity)) return;
-          const auto paid = static_cast<int64_t>(counter.edge(t, e));
-          const auto edge = static_cast<int32_t>(e);
-          if (t == 0) {
-            here.push_back({paid, score, edge});
-            return;
-          }
-          for (const AtCost& before : best[t - 1][trellis.source(t, e)])
-            here.push_back({before.cost + paid, before.value + score, edge});
-        });
-        best_by_cost(here);
-      }
-    }
-    std::vector<AtCost> ends;  // `edge` is the last state here
-    for (int64_t s = 0; s < grams_.states(T - 1); ++s)
-      for (const AtCost& end : best[T - 1][s]) ends.push_back({end.cost, end.value, static_cast<int32_t>(s)});
-    best_by_cost(ends);
-    ys.clear();
-    std::vector<int32_t> labels(T);
-    for (const AtCost& end : ends) {
-      int64_t state = end.edge;
-      int64_t left = end.cost;
-      for (int64_t t = T - 1; t >= 0; --t) {
-        const std::vector<AtCost>& here = best[t][state];
-        const auto found = std::lower_bound(here.begin(), here.end(), left,
-                                            [](const AtCost& a, int64_t cost) { return a.cost < cost; });
-        labels[t] = grams_.level(grams_.gram_length(t)).last[found->edge];
-        left -= static_cast<int64_t>(counter.edge(t, found->edge));
-        if (t > 0) state = trellis.source(t, found->edge);
-      }
-      ys.push_back({end.cost, end.value, {}});
-      to_parts(labels.data(), T, ys.back().y);
-    }
+    best_by_cost(grams_, data_.length(i), tied_, theta, delta, whole_costs(delta, parts(i)), ys);
   }
 
   // Entropy of the Markov chain with these marginals; t are the logs of its conditionals (000, last paragraph).
@@ -435,148 +315,6 @@ class ChainStructure final : public Structure, private Divisible, private Weight
       for (int64_t t = 0; t < length; ++t) labels[t] = static_cast<int32_t>(random.choose(&mu[t * L], L));
       to_parts(labels.data(), length, y);
     }
-  }
-
-  double viterbi(const double* theta, int64_t length, int32_t* labels) const {
-    const Trellis::Best best = Trellis(grams_, length, tied_, theta).viterbi();
-    const double* last = best.at(length - 1);
-    const double* top = std::max_element(last, last + grams_.states(length - 1));
-    if (*top == -kInfinity) return *top;
-    int64_t state = top - last;
-    for (int64_t t = length - 1; t >= 0; --t) {
-      labels[t] = grams_.level(std::min(t + 1, grams_.order())).last[state];
-      state = best.before(t, state);
-    }
-    return *top;
-  }
-
-  // A gram's posterior also counts for its suffixes: adds those of the m-grams to the parts of one position.
-  void add_posteriors(int64_t m, std::vector<double> posterior, double* parts_of_position) const {
-    for (int64_t k = m; k >= 2; --k) {
-      const Grams::Level& level = grams_.level(k);
-      std::vector<double> shorter(grams_.level(k - 1).size(), 0.0);
-      for (int64_t e = 0; e < level.size(); ++e) {
-        parts_of_position[level.part + e] += posterior[e];
-        shorter[level.suffix[e]] += posterior[e];
-      }
-      posterior = std::move(shorter);
-    }
-  }
-
-  // Forward-backward over label tuples in scaled probability space, by the rules of simd/loops.h. False if a value
-  // leaves the range where it is exact.
-  bool scaled_tuples(int64_t i, const double* theta, double* mu, double* log_z) const {
-    const int64_t T = data_.length(i);
-    const int64_t L = grams_.labels();
-    const int64_t order = grams_.order();
-    const Trellis trellis(grams_, T, tied_, theta);
-    const auto starving = [&](const std::vector<double>& x, double total) {
-      return std::any_of(x.begin(), x.end(), [&](double v) { return v > 0 && v < kScaledSmallest * total; });
-    };
-    // exp of the grams that end at t. Tied ones are computed once per gram length.
-    std::vector<std::vector<double>> memory(tied_ ? order + 1 : std::max<int64_t>(T, 1));
-    std::vector<ChainTable> tables(memory.size());
-    const auto table_at = [&](int64_t t) -> const ChainTable& {
-      const size_t which = tied_ ? std::min(t, order) : t;
-      if (memory[which].empty()) {
-        const int64_t n = grams_.level(grams_.gram_length(t)).size();
-        memory[which].resize(n);
-        trellis.tuples(t, memory[which].data());
-        tables[which].forward = memory[which].data();
-        loops().exp_range(n, memory[which].data(), &tables[which]);
-      }
-      return tables[which];
-    };
-    const auto last_label = [&](int64_t t) -> const std::vector<int32_t>& {
-      return grams_.level(std::min(t + 1, order)).last;
-    };
-    std::vector<std::vector<double>> emission(T, std::vector<double>(L));
-    std::vector<std::vector<double>> alpha(T);
-    double shift = 0;
-    for (int64_t t = 0; t < T; ++t) {
-      ChainTable labels{emission[t].data(), nullptr, 0, 0, false};
-      loops().exp_range(L, theta + t * L, &labels);
-      const ChainTable* table = t > 0 ? &table_at(t) : nullptr;
-      if (labels.top == -kInfinity || (table && table->top == -kInfinity)) return false;
-      if (labels.range + (table ? table->range : 0.0) > kScaledRange) return false;
-      shift += labels.top + (table ? table->top : 0.0);
-      std::vector<double>& now = alpha[t];
-      now.assign(grams_.states(t), t == 0 ? 1.0 : 0.0);
-      if (t > 0) {
-        const Grams::Level& level = grams_.level(grams_.gram_length(t));
-        loops().tuples_forward(grams_.states(t - 1), level.outgoing_begin.data(), level.first_target.data(),
-                               table->forward, alpha[t - 1].data(), now.data());
-      }
-      double total = 0;
-      for (size_t s = 0; s < now.size(); ++s) total += now[s] *= emission[t][last_label(t)[s]];
-      if (!(total > kScaledSmallest) || starving(now, total)) return false;
-      for (double& a : now) a /= total;
-      for (double& e : emission[t]) e /= total;  // factor in the backward pass
-      shift += std::log(total);
-    }
-    *log_z = shift;
-
-    std::fill(mu, mu + parts(i), 0.0);
-    std::vector<double> beta(grams_.states(T - 1), 1.0);
-    std::vector<std::vector<double>> pairs(order + 2);  // by gram length: expected counts, before multiplication by
-                                                        // weights
-    for (int64_t t = T - 1;; --t) {
-      double total = 0;
-      for (size_t s = 0; s < beta.size(); ++s) {
-        mu[t * L + last_label(t)[s]] += alpha[t][s] * beta[s];
-        total += beta[s] *= emission[t][last_label(t)[s]];
-      }
-      if (t == 0) break;
-      if (starving(beta, total)) return false;
-      const int64_t m = grams_.gram_length(t);
-      const Grams::Level& level = grams_.level(m);
-      pairs[m].resize(level.size(), 0.0);
-      std::vector<double> before(grams_.states(t - 1));
-      loops().tuples_backward(grams_.states(t - 1), level.outgoing_begin.data(), level.first_target.data(),
-                              table_at(t).forward, beta.data(), alpha[t - 1].data(), before.data(), pairs[m].data());
-      beta = std::move(before);
-      if (!tied_ || t <= order) {  // no further position has grams of this length or of this table
-        for (size_t e = 0; e < pairs[m].size(); ++e) pairs[m][e] *= table_at(t).forward[e];
-        add_posteriors(m, std::move(pairs[m]), mu + T * L + (tied_ ? 0 : (t - 1) * grams_.parts()));
-        pairs[m].clear();
-      }
-    }
-    return true;
-  }
-
-  // Forward-backward in log space: exact for any scores and any order.
-  double log_space(int64_t i, const double* theta, double* mu) const {
-    const int64_t T = data_.length(i);
-    const int64_t L = grams_.labels();
-    const Trellis trellis(grams_, T, tied_, theta);
-    std::vector<std::vector<double>> alpha;
-    trellis.forward(alpha);
-    const double log_z = Trellis::log_sum(alpha.back());
-    std::fill(mu, mu + parts(i), 0.0);
-    if (log_z == -kInfinity) return log_z;
-    std::vector<double> beta(grams_.states(T - 1), 0.0);
-    for (int64_t t = T - 1; t >= 0; --t) {
-      const int64_t m = grams_.gram_length(t);
-      const Grams::Level& level = grams_.level(m);
-      double* pairs = mu + T * L + (tied_ || t == 0 ? 0 : (t - 1) * grams_.parts());
-      std::vector<double> before(t > 0 ? static_cast<size_t>(grams_.states(t - 1)) : 0, -kInfinity);
-      std::vector<double> posterior(level.size(), 0.0);
-      for (int64_t e = 0; e < level.size(); ++e) {
-        const double after = beta[grams_.target(m, e)];
-        const double score = trellis.edge(t, e);
-        if (after == -kInfinity || score == -kInfinity) continue;
-        const double from = t > 0 ? alpha[t - 1][trellis.source(t, e)] : 0.0;
-        posterior[e] = std::exp(from + score + after - log_z);
-        mu[t * L + level.last[e]] += posterior[e];
-        if (t > 0) {
-          double& sum = before[trellis.source(t, e)];
-          sum = log_add(sum, score + after);
-        }
-      }
-      add_posteriors(m, std::move(posterior), pairs);
-      beta = std::move(before);
-    }
-    return log_z;
   }
 
   // The position of a part of the gold output of an order-1 chain: T position parts come first, then T - 1 transitions.

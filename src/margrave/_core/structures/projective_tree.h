@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "engines/eisner.h"
+#include "engines/eisner_by_cost.h"
+#include "engines/eisner_kbest.h"
 #include "protocol/checks.h"
 #include "protocol/interfaces.h"
 #include "protocol/outputs.h"

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "engines/arborescence.h"
+#include "engines/tree_arcs.h"
 #include "protocol/checks.h"
 
 namespace margrave {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "engines/trellis.h"
 #include "protocol/checks.h"
 #include "protocol/lock_step.h"
 #include "protocol/outputs.h"
@@ -16,7 +17,6 @@
 #include "protocol/structure.h"
 #include "simd/loops.h"
 #include "structures/label_lanes.h"
-#include "structures/trellis.h"
 
 namespace margrave {
 

@@ -309,6 +309,20 @@ class Trellis {
     return best;
   }
 
+  // The best sequence of labels and its value; -inf if all are forbidden.
+  double best_sequence(int32_t* labels) const {
+    const Best best = viterbi();
+    const double* last = best.at(length_ - 1);
+    const double* top = std::max_element(last, last + grams_.states(length_ - 1));
+    if (*top == -kInfinity) return *top;
+    int64_t state = top - last;
+    for (int64_t t = length_ - 1; t >= 0; --t) {
+      labels[t] = grams_.level(std::min(t + 1, grams_.order())).last[state];
+      state = best.before(t, state);
+    }
+    return *top;
+  }
+
   void forward(std::vector<std::vector<double>>& alpha) const {
     alpha.resize(length_);
     std::vector<double> terms;
