@@ -160,7 +160,7 @@ class TreeTemplates {
     bool has[9] = {};
     for (size_t j = 0; j < terms_[k].size(); ++j) {
       const TreeTerm& term = terms_[k][j];
-      has[term.kind] = true;
+      has[static_cast<size_t>(term.kind)] = true;
       const uint64_t seed = mix_bits(compiled.seed + j + 1) | 1;
       switch (term.kind) {
         case Kind::kWay: compiled.way = seed; break;
@@ -174,16 +174,16 @@ class TreeTemplates {
         default: {
           const size_t atom = add_atom(term);
           if (atoms_[atom].total())
-            compiled.ends[term.kind].push_back({atom, term.offset, seed});
+            compiled.ends[static_cast<size_t>(term.kind)].push_back({atom, term.offset, seed});
           else
             compiled.lists.push_back({term.kind, atom, term.offset, seed});
         }
       }
     }
-    const bool sibling = has[Kind::kSibling];
-    const bool grandparent = has[Kind::kGrandparent];
-    const bool child = has[Kind::kChild];
-    const bool label = has[Kind::kLabel];
+    const bool sibling = has[static_cast<size_t>(Kind::kSibling)];
+    const bool grandparent = has[static_cast<size_t>(Kind::kGrandparent)];
+    const bool child = has[static_cast<size_t>(Kind::kChild)];
+    const bool label = has[static_cast<size_t>(Kind::kLabel)];
     if (sibling + grandparent + child + label > 1)
       throw InputError("template '" + texts_[k] +
                        "' has more than one of a sibling, a grandparent, another child and a label.");
