@@ -113,7 +113,8 @@ class KneserNey {
   std::array<double, 3> discounts_of(int n, const NgramTree& tree, const std::vector<double>& counts) const {
     std::array<double, 5> having{};
     for (int32_t v = 1; v < tree.size(); ++v)
-      if (tree.length(v) == n && is_event(v) && counts[v] > 0 && counts[v] <= 4) ++having[counts[v]];
+      if (tree.length(v) == n && is_event(v) && counts[v] > 0 && counts[v] <= 4)
+        ++having[static_cast<int64_t>(counts[v])];
     const double y = having[1] / (having[1] + 2 * having[2]);
     std::array<double, 3> found{};
     for (size_t k = 1; k <= 3; ++k) {
