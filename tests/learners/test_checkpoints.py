@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
@@ -16,7 +17,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from margrave import Hinge, Log, LossFamily, MargraveError, Perceptron, Problem, SequenceTagger, _core, load
+from margrave import Hinge, Log, LossFamily, MargraveError, Perceptron, Problem, Reranker, SequenceTagger, _core, load
 from margrave.files import model as model_file
 from margrave.files.disk import Disk
 from margrave.learners import (
@@ -24,6 +25,7 @@ from margrave.learners import (
     EG,
     LBFGS,
     LEARNERS,
+    MIRA,
     SGD,
     AveragedPerceptron,
     Checkpoint,
@@ -188,6 +190,75 @@ def test_a_run_stopped_after_every_pass_has_the_bits_of_one_that_never_was(
             whole = run(one.make(), problem, loss, max_iter=passes, **settings)
             resumed = run(one.make(), problem, loss, path, max_iter=passes, **settings)
             assert bits(resumed) == bits(whole)
+
+
+@pytest.mark.parametrize("name", ["cutting-plane", "one-slack", "bcfw", "mira", "kbest-mira", "smo"])
+@pytest.mark.parametrize("seed", range(8))
+def test_real_features_leave_no_trace_of_what_was_computed_before(name: str, seed: int, tmp_path: Path) -> None:
+    """Sums of real numbers have rounding errors, which must not stay in memory that the next example uses."""
+    rng = np.random.default_rng(seed)
+    X = [rng.normal(size=(int(rng.integers(2, 6)), 3)) for _ in range(int(rng.integers(2, 6)))]
+    C, first = float(10 ** rng.uniform(-1, 1)), int(rng.integers(1, 4))
+
+    def fit(passes: int, path: Path | None) -> Any:
+        model = Reranker("hinge", C=C, learner=name, tol=1e-8, max_iter=passes, n_jobs=1)
+        return model.fit(X, [0] * len(X), checkpoint=path)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        whole = fit(30, None)
+        fit(first, tmp_path / "run")
+        resumed = fit(30, tmp_path / "run")
+    assert resumed.coef_.tobytes() == whole.coef_.tobytes()
+    assert resumed.stop_reason_ == whole.stop_reason_
+
+
+@pytest.mark.parametrize("given", [None, [0.0, 3.0, 0.5, 2.0]], ids=["no costs", "costs"])
+@pytest.mark.parametrize(
+    ("name", "beta"), [("bcfw", 1.0), ("bcfw", inf), ("smo", inf), ("smo-eg", inf), ("eg", 1.0), ("printed-eg", inf)]
+)
+@pytest.mark.parametrize("scale", [1.0, 1e3])
+def test_the_zero_one_cost_takes_the_place_of_given_costs(
+    scale: float, name: str, beta: float, given: list[float] | None, tmp_path: Path
+) -> None:
+    """Also where costs are computed again: after a resumption, and where rounding errors add up."""
+    rng = np.random.default_rng(0)
+    X = [scale * rng.normal(size=(4, 3)) for _ in range(6)]
+    more = {} if given is None else {"costs": [given] * 6}
+    loss = LossFamily(beta, 1.0, "zero-one")
+
+    def fit(learner: str, passes: int, path: Path | None = None) -> Any:
+        model = Reranker(loss, C=5.0, learner=learner, tol=1e-8, max_iter=passes, n_jobs=1)
+        return model.fit(X, [0] * 6, checkpoint=path, **more)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        other = fit("lbfgs" if beta < inf else "cutting-plane", 1000)
+        fit(name, 2, tmp_path / "run")
+        resumed = fit(name, 300, tmp_path / "run")
+    assert resumed.certificate_.dual <= other.certificate_.primal * (1 + 1e-6)
+    assert resumed.coef_.tobytes() == fit_quietly(fit, name).coef_.tobytes()
+
+
+def fit_quietly(fit: Callable[[str, int], Any], name: str) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return fit(name, 300)
+
+
+def test_a_run_of_mira_that_its_gap_ends_can_go_on(path: Path) -> None:
+    """P takes a pass there, and D is that of the state, not of the weights."""
+
+    def fit(passes: int) -> SequenceTagger:
+        learner = MIRA(average=False, exact=True)
+        model = SequenceTagger(
+            LossFamily(inf, 0.03), C=193.4, learner=learner, tol=1e-9, max_iter=passes, n_jobs=1, start=True
+        )
+        return model.fit([[{}, {"r": 0.257, "p": 0.636}, {"p": 1.0}]], [["C", "C", "A"]], checkpoint=path)
+
+    first = fit(1)
+    assert first.converged_ and first.stop_reason_.startswith("relative gap")
+    assert fit(13).coef_.tobytes() == first.coef_.tobytes()
 
 
 @pytest.mark.filterwarnings("ignore:all weights are zero at C")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from margrave import Hinge, LinearClassifier, Log, LossFamily, SoftmaxMargin
+from margrave import Hinge, Log, LossFamily, SoftmaxMargin
 from margrave.learners import BCFW, CCCP, EG, LBFGS, LEARNERS, Auto, Ended, Objective, Solution, auto
 from margrave.losses import DifferenceOfLosses
 from margrave.maps import FeatureTable
@@ -135,9 +135,27 @@ def test_batch_learners_shrink_weights_that_separate_large_features(
     x: tuple[int, ...], beta: float, learner: str, scale: float, C: float
 ) -> None:
     """P is far smaller than the scores that cancel in it, so rounding hides that a step lowers it."""
-    y = [int(each > 0) for each in x]
-    X = scale * np.array(x, dtype=float)[:, None]
-    model = LinearClassifier(LossFamily(beta, 1.0), learner=learner, C=C).fit(X, y)
+    y = np.array([int(each > 0) for each in x], np.int32)
+    X, loss = scale * np.array(x, dtype=float)[:, None], LossFamily(beta, 1.0)
+    problem = bind(Multiclass(), X, y, feature_map=FeatureTable("all"), classes=[0, 1], loss=loss)
+    objective = Objective(problem, loss, C=C, n_jobs=1)
+    solution = LEARNERS[learner]().solve(objective)
+    primal, slope = objective.value_and_gradient(solution.w)
     rounding = 1e-14 * C * 20 / beta  # At the optimum, scores are below 20 / beta.
-    assert model.certificate_.primal is not None and model.certificate_.gap is not None
-    assert model.certificate_.gap <= max(model.tol * model.certificate_.primal, rounding), model.stop_reason_
+    assert 0.5 * problem.dot(slope, slope) <= max(objective.tol * primal, rounding), solution.reason
+
+
+@pytest.mark.parametrize("C", [1.0, 1e3, 1e5])
+@pytest.mark.parametrize("scale", [1.0, 1e2, 1e4])
+@pytest.mark.parametrize("learner", ["lbfgs", "cg", "svrg"])
+def test_the_gap_is_that_of_p_and_d(learner: str, scale: float, C: float) -> None:
+    """Also where rounding errors of the gradient lower D; what ends a run is this gap."""
+    rng = np.random.default_rng(0)
+    X, y = scale * rng.normal(size=(12, 3)), rng.integers(0, 3, 12).astype(np.int32)
+    problem = bind(Multiclass(), X, y, feature_map=FeatureTable("all"), classes=[0, 1, 2], loss=Log())
+    solution = solve(LEARNERS[learner](), problem, Log(), C=C)
+    for record in (solution.certificate, *solution.history):
+        assert record.gap == pytest.approx(record.primal - record.dual, rel=1e-9, abs=1e-12 * abs(record.primal))
+    if solution.ended is Ended.GAP:
+        certificate = solution.certificate
+        assert certificate.primal - certificate.dual <= 1.001e-4 * abs(certificate.primal)

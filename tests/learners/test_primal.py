@@ -154,7 +154,11 @@ def test_the_bound_ends_runs_earlier_and_changes_no_weights(learner: Learner) ->
     whole: list[Weights] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(PrimalState, "mix", lambda state: None)
-        patch.setattr(PrimalState, "gap", PrimalState.own_gap)
+        patch.setattr(
+            PrimalState,
+            "objectives",
+            lambda state: (state.primal, state.primal - state.own_gap(), state.own_gap()),
+        )
         alone = learner.solve(Objective(problem, Log(), C=30.0, n_jobs=1, tol=1e-3, observers=(Watching(whole),)))
     seen: list[Weights] = []
     mixed = learner.solve(Objective(problem, Log(), C=30.0, n_jobs=1, tol=1e-3, observers=(Watching(seen),)))

@@ -8,7 +8,7 @@ import pytest
 
 from margrave import Hinge, LinearClassifier, LossFamily, MargraveError, SequenceTagger, _core, highs
 from margrave.errors import TimeUpError
-from margrave.learners import LEARNERS, Checkpoint, Ended, Learner, Objective, OneSlack, Solution
+from margrave.learners import BCFW, LEARNERS, Checkpoint, Ended, Learner, Objective, OneSlack, Solution
 from margrave.losses import loss_named
 from margrave.maps import FeatureTable
 from margrave.structures import Multiclass
@@ -56,6 +56,15 @@ def test_a_limit_that_is_over_at_once_still_gives_a_model(name: str) -> None:
         assert solution.reason.startswith("max_seconds")
         assert not solution.converged
         assert_model(solution, loss, small, learner)
+
+
+@pytest.mark.parametrize("seconds", [1e-9, 1e-4])
+@pytest.mark.parametrize("loss", ["hinge", "log"])
+def test_an_average_of_no_pass_is_no_result(loss: str, seconds: float) -> None:
+    small, learner, family = SMALL["classes"], BCFW(averaging=True), loss_named(loss)
+    solution = learner.solve(Objective(small.problem, family, tol=0.0, max_seconds=seconds, n_jobs=1))
+    assert solution.ended is Ended.MAX_SECONDS, solution.reason
+    assert_model(solution, family, small, learner)
 
 
 def after(seconds_of_call: Callable[[], None], calls: int, monkeypatch: pytest.MonkeyPatch) -> list[int]:

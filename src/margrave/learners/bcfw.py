@@ -117,8 +117,8 @@ class BCFW(Learner):
         return Step(w, *state.objectives(), estimate=state.estimate())
 
     def certify(self, state: "_State") -> Step:
-        """P and the gap; one pass. With averaging, D is taken at the average of alpha, which is feasible."""
-        if self.averaging:
+        """P and the gap; one pass. If there is an average, D is taken at the average of alpha, which is feasible."""
+        if len(state.average):
             w = state.average.copy()
             primal, dual = state.objective.primal(w, state.known_slacks(w)), state.average_dual()
             return Step(w, primal, dual, primal - dual)

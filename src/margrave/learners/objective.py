@@ -168,6 +168,16 @@ class Objective:
         self.passes += 1
         return _core.svm_slacks(self.problem, w, *self.rescaling(), self.threads, self.loss.gamma)[0]
 
+    def cost(self, i: int) -> tuple[Weights, float]:
+        """The cost of the loss for outputs of example i, delta and c0, where it decomposes over parts."""
+        if not self.loss.zero_one:
+            delta, constant = self.problem.cost(i)
+            return delta, constant
+        delta = np.ones(self.problem.parts(i))
+        for k in range(self.problem.gold_count(i)):
+            delta[self.problem.gold(i, k)] = 0.0
+        return delta, 0.0
+
     def decode_output(self, i: int, parts: NDArray[np.int32]) -> Any:
         """An output of example i in the form that cost functions take."""
         return tuple(parts.tolist()) if self.decode is None else self.decode(i, parts)

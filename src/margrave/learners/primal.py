@@ -93,22 +93,19 @@ class PrimalState(State):
         alone = self.objective.dual_at(self.w, self.primal, self.own_gap())
         return max(lowered(mixture, self.excess + 0.5 * self.error * self.error), alone)
 
-    def gap(self) -> float:
-        """P - D, or half the squared norm of the gradient and the error of P, where rounding hides the difference.
-
-        If inference is approximate, gradients from several weights need not bound one convex function.
-        """
-        own, known = self.own_gap(), self.primal - self.dual
-        if self.objective.problem.exact and 0 < known < own:
-            return known
-        error = self.objective.rounding.of_primal(self.primal, self.norm(self.w))
-        return own + (self.primal - lowered(self.primal, error))
-
     def objectives(self) -> Objectives:
-        """P, D and the gap."""
-        gap = self.gap()
-        below = self.objective.problem.exact and self.dual < self.primal  # but for rounding
-        return self.primal, self.dual if below else self.primal - gap, gap
+        """P, D and the gap, with the D of the mixture.
+
+        Where rounding hides that this D is below P, the gap is half the squared norm of the gradient and the error of
+        P. The same holds if inference is approximate: gradients from several weights need not bound one convex
+        function then.
+        """
+        gap = self.primal - self.dual
+        if self.objective.problem.exact and gap > 0:
+            return self.primal, self.dual, gap
+        error = self.objective.rounding.of_primal(self.primal, self.norm(self.w))
+        gap = self.own_gap() + (self.primal - lowered(self.primal, error))
+        return self.primal, self.primal - gap, gap
 
     def verify(self) -> None:
         """P and its gradient must be those at w."""

@@ -72,6 +72,6 @@ def expected_costs(objective: Objective, begin: NDArray[np.int64], mu: NDArray[A
     """The expected cost of every example under its marginals, where the cost decomposes over parts."""
     found = np.zeros(objective.problem.size)
     for i in range(objective.problem.size):
-        delta, constant = objective.problem.cost(i)
+        delta, constant = objective.cost(i)
         found[i] = constant + float(delta @ mu[begin[i] : begin[i + 1]])
     return found

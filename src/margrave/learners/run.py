@@ -394,7 +394,7 @@ class Run:
         ends = self.reached_tol(record)
         if ends and (primal is None or dual is None):
             step = self.learner.certify(state)
-            primal, dual = step.primal, step.dual
+            primal, dual = step.primal, step.dual if dual is None else dual
             check_that(dual is not None, "a gap is that of P and D")
         if self._messages() is not None:
             return

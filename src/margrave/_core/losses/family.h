@@ -104,6 +104,7 @@ struct Worker {
   std::vector<double> theta;
   std::vector<double> direction;
   std::vector<double> zeros;  // one per weight, all 0; reset to 0 after every use
+  Row row;                    // of its weights that are not 0 during a use
   Output gold;
   Answer answer;
 

@@ -48,7 +48,8 @@ inline void score_under(const Problem& problem, int64_t i, const double* v, doub
   worker.zeros.resize(static_cast<size_t>(problem.dim()));
   problem.scatter(i, v, 1.0, worker.zeros.data());
   problem.score(i, worker.zeros.data(), scores);
-  problem.scatter(i, v, -1.0, worker.zeros.data());
+  problem.row(i, v, worker.row);  // Subtracting the same again would leave the rounding errors of sums.
+  for (const int64_t k : worker.row.index) worker.zeros[k] = 0.0;
 }
 
 }  // namespace margrave

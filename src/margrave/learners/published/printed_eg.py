@@ -67,7 +67,7 @@ def safe_rates(objective: Objective) -> NDArray[np.float64]:
     if loss.smooth:
         rates: Weights = 1 / (1 + loss.beta * curve)
         return rates
-    costs = np.array([np.abs(problem.cost(i)[0]).max(initial=0.0) for i in range(problem.size)])
+    costs = np.array([np.abs(objective.cost(i)[0]).max(initial=0.0) for i in range(problem.size)])
     least = loss.gamma * costs / CAP_AT_INFINITY
     bounded: Weights = 1 / np.where(curve + least > 0, np.maximum(curve, least), 1.0)
     return bounded
