@@ -255,3 +255,29 @@ def test_a_process_ends_without_a_word(threads: int, daemons: bool, last: str) -
     program = DAEMONS.format(threads=threads, daemons=daemons, last=last)
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+# ---- numbers that no pass can use ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ((-1, 10, 0.0), "steps per known output must be from"),
+        ((2**62, 10, 0.0), "steps per known output must be from"),
+        ((1, -10, 0.0), "outputs without mass in a block must be from"),
+        ((1, -(2**63), 0.0), "outputs without mass in a block must be from"),
+        ((1, 2**63 - 1, 0.0), "outputs without mass in a block must be from"),
+        ((1, 10, np.nan), "enough must not be negative"),
+        ((1, 10, -0.5), "enough must not be negative"),
+    ],
+)
+def test_pairwise_steps_remember_a_number_of_outputs_that_can_be(wrong: Any, message: str) -> None:
+    """With a negative memory, outputs beyond the end of a block were removed."""
+    problem = problem_of()
+    blocks, gaps = _core.Blocks(problem), np.zeros(problem.size)
+    with pytest.raises(MargraveError, match=message):
+        _core.pairwise_pass(problem, weights(problem), hinge(problem), order(problem), 1, None, blocks, gaps, *wrong)
+    for fewest in ((0, 0, 0.0), (1, 0, 0.1)):
+        _core.pairwise_pass(problem, weights(problem), hinge(problem), order(problem), 1, None, blocks, gaps, *fewest)
+    assert np.allclose(blocks.arrays()[3].sum(), problem.size)

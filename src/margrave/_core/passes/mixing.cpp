@@ -138,6 +138,9 @@ static void bind(nb::module_& m) {
          Sharing* sharing, Blocks& blocks, InOut<double>& gap, int64_t cached_steps, int64_t memory, double enough) {
         double* gaps = checked(gap, p.size(), "gap");
         blocks.check(p);
+        checked_count(cached_steps, "steps per known output");
+        checked_count(memory, "outputs without mass in a block");
+        if (!(enough >= 0)) throw InputError("enough must not be negative or NaN.");
         run_pass(p, w, family, order, threads, sharing, [&](const Ascent& ascent, const std::vector<int64_t>& visits) {
           pairwise_pass(ascent, blocks, {cached_steps, memory, enough}, gaps, visits, threads, check_signals);
         });
