@@ -281,3 +281,12 @@ def test_pairwise_steps_remember_a_number_of_outputs_that_can_be(wrong: Any, mes
     for fewest in ((0, 0, 0.0), (1, 0, 0.1)):
         _core.pairwise_pass(problem, weights(problem), hinge(problem), order(problem), 1, None, blocks, gaps, *fewest)
     assert np.allclose(blocks.arrays()[3].sum(), problem.size)
+
+
+@pytest.mark.parametrize("bounds", [(2**63 - 1, -(2**63)), (2, 1), (3, 0), (-1, 1), (0, 4), (0, 2**63 - 1)])
+def test_slices_are_ranges_of_examples(bounds: tuple[int, int]) -> None:
+    """The difference of the bounds overflowed before they were checked."""
+    problem = problem_of()
+    with pytest.raises(MargraveError, match=r"slice .* is out of range: there are 3 examples"):
+        problem.slice(*bounds)
+    assert [problem.slice(*each).size for each in ((0, 3), (1, 2), (3, 3))] == [3, 1, 0]

@@ -623,8 +623,8 @@ static void bind(nb::module_& m) {
           "(indices, values) of one example.")
       .def(
           "slice",
-          [](std::shared_ptr<const Problem> p, int64_t begin, int64_t end) -> std::shared_ptr<Problem> {
-            return std::make_shared<SliceProblem>(std::move(p), begin, end);
+          [](const std::shared_ptr<const Problem>& p, int64_t begin, int64_t end) -> std::shared_ptr<Problem> {
+            return std::make_shared<SliceProblem>(p, begin, end);
           },
           "begin"_a, "end"_a, "Examples [begin, end) as a separate problem.");
   nb::class_<BoundProblem, Problem>(m, "BoundProblem");

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <utility>
 
 #include "protocol/checks.h"
 #include "protocol/forwarding.h"
@@ -15,11 +14,15 @@ namespace margrave {
 // Examples [begin, end).
 class SliceProblem final : public ForwardingProblem {
  public:
-  SliceProblem(std::shared_ptr<const Problem> problem, int64_t begin, int64_t end)
-      : ForwardingProblem(std::move(problem), begin, end - begin) {
-    if (begin < 0 || end > whole().size())
+  SliceProblem(const std::shared_ptr<const Problem>& problem, int64_t begin, int64_t end)
+      : ForwardingProblem(problem, begin, length(*problem, begin, end)) {}
+
+ private:
+  static int64_t length(const Problem& problem, int64_t begin, int64_t end) {
+    if (begin < 0 || end < begin || end > problem.size())
       throw InputError("slice " + std::to_string(begin) + ":" + std::to_string(end) + " is out of range: there are " +
-                       std::to_string(whole().size()) + " examples.");
+                       std::to_string(problem.size()) + " examples.");
+    return end - begin;
   }
 };
 
