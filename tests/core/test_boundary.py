@@ -16,6 +16,7 @@ from margrave.features import ArcTemplates
 from margrave.losses import Hinge, Log
 from margrave.maps import ChainMap
 from margrave.structures import Chain
+from tests.registry import APPROXIMATE
 
 X = [[["a"], ["b"]], [["b"], ["a"], ["c"]], [["c"]]]
 Y = [["x", "y"], ["y", "x", "y"], ["x"]]
@@ -290,3 +291,29 @@ def test_slices_are_ranges_of_examples(bounds: tuple[int, int]) -> None:
     with pytest.raises(MargraveError, match=r"slice .* is out of range: there are 3 examples"):
         problem.slice(*bounds)
     assert [problem.slice(*each).size for each in ((0, 3), (1, 2), (3, 3))] == [3, 1, 0]
+
+
+def graphs(name: str) -> Any:
+    """A problem of graphs with approximate inference, by its name."""
+    return next(kind for kind in APPROXIMATE if kind.name == name)(0, size=3)
+
+
+@pytest.mark.parametrize("name", ["graph, relaxed", "graph, relaxed, hard factors"])
+@pytest.mark.parametrize("score", [-1e308, 1e308, -1e300, -1e150])
+def test_scores_whose_sums_overflow_are_refused(name: str, score: float) -> None:
+    """A bound of minus infinity counted as reached, and the missing best labeling was read."""
+    problem = graphs(name).problem
+    for i in range(problem.size):
+        for k in range(problem.parts(i)):
+            theta = np.zeros(problem.parts(i))
+            theta[k::2] = score
+            try:
+                found = problem.relaxed_argmax(i, theta)
+            except MargraveError as error:
+                assert "sums of its scores would be infinite" in str(error)
+                assert abs(score) == 1e308
+            else:
+                assert not np.isnan(found[0]) and np.isfinite(found[1]).all()
+    family = Hinge().core(1.0, np.ones(problem.size))
+    with pytest.raises(MargraveError, match=r"infinite; scale the features, or lower C\.$"):
+        problem.oracle(0, np.full(problem.dim, -1e308), family)

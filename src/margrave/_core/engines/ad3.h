@@ -31,6 +31,11 @@ struct Relaxed {
   bool certified = false;                                   // the output attains the bound
   bool converged = false;                                   // certified, or the relaxation is solved
   int iterations = 0;
+
+  // Whether an output was found, and is this close to the bound.
+  bool attains_bound(double equal) const {
+    return value > -std::numeric_limits<double>::infinity() && value >= bound - equal;
+  }
 };
 
 // The sum, mean and maximum of the absolute scores that are neither 0 nor -inf; 1 if there are none. Steps and
@@ -71,7 +76,7 @@ Relaxed ad3(Factors& factors, const RelaxationSettings& settings) {
   Relaxed result;
   result.bound = kInfinite;
   double eta = factors.scale();
-  const auto reached = [&] { return result.value >= result.bound - factors.equal(); };
+  const auto reached = [&] { return result.attains_bound(factors.equal()); };
   const auto tighten = [&] { result.bound = std::min(result.bound, factors.maxima()); };
   while (result.iterations < settings.iterations) {
     ++result.iterations;

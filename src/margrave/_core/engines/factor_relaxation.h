@@ -47,7 +47,7 @@ class FactorRelaxation {
     }
     if (result.value == -kInfinity) {
       search(settings.trials, result, labeling);
-      result.certified = result.value >= result.bound - equal();
+      result.certified = result.attains_bound(equal());
     }
     if (mu) read(result.certified ? &labeling : nullptr, mu);
     return result;
@@ -156,6 +156,9 @@ class FactorRelaxation {
     }
     const ScoreSize scores = size_of_scores(theta_, graphs.parts(g_));
     size_ = scores.largest * static_cast<double>(variables() + graphs.factors(g_));
+    if (!std::isfinite(size_))
+      throw InputError("graph " + std::to_string(g_) +
+                       ": sums of its scores would be infinite; scale the features, or lower C.");
     scale_ = scores.mean;
     share_.resize(own_.size());
     z_.resize(own_.size());
