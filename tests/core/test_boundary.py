@@ -317,3 +317,29 @@ def test_scores_whose_sums_overflow_are_refused(name: str, score: float) -> None
     family = Hinge().core(1.0, np.ones(problem.size))
     with pytest.raises(MargraveError, match=r"infinite; scale the features, or lower C\.$"):
         problem.oracle(0, np.full(problem.dim, -1e308), family)
+
+
+def test_attributes_of_trees_of_other_lengths_are_refused() -> None:
+    """They were read beyond their end, or gave names that no template makes."""
+    templates = ArcTemplates()
+    sentences = [[("a", "N"), ("b", "V")]]
+    rows = templates.learn(sentences).transform(sentences)
+
+    def trees(*lengths: int) -> Any:
+        words = np.array(lengths, dtype=np.int64)
+        heads = np.concatenate([np.arange(n, dtype=np.int32) for n in lengths])
+        return _core.projective_tree(words, heads, None, True, None)
+
+    table = _core.FingerprintTable()
+    for lengths, message in (
+        ((3,), "attributes for 2 words, and a tree of 3"),
+        ((1,), "attributes for 2 words, and a tree of 1"),
+        ((2, 2), "attributes for 1 sentences, and 2 trees"),
+    ):
+        with pytest.raises(MargraveError, match=message):
+            table.observe(rows, trees(*lengths), [])
+        with pytest.raises(MargraveError, match=message):
+            _core.tree_map(rows, trees(*lengths), 4, None, 0)
+    assert len(table) == 0
+    table.observe(rows, trees(2), [])
+    assert len(table) > 0

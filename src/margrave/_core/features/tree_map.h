@@ -81,14 +81,7 @@ class TreeMap final : public Features {
   TreeMap(std::shared_ptr<const TreeAttributes> attributes, std::shared_ptr<const TreeStructure> structure,
           TreeWeights weights)
       : attributes_(std::move(attributes)), structure_(std::move(structure)), weights_(std::move(weights)) {
-    if (structure_->size() != attributes_->examples())
-      throw InputError("there are attributes for " + std::to_string(attributes_->examples()) + " sentences, and " +
-                       std::to_string(structure_->size()) + " trees.");
-    for (int64_t i = 0; i < size(); ++i)
-      if (structure_->words(i) != attributes_->words(i))
-        throw InputError("example " + std::to_string(i) + " has attributes for " +
-                         std::to_string(attributes_->words(i)) + " words, and a tree of " +
-                         std::to_string(structure_->words(i)) + ".");
+    check_words(*attributes_, *structure_);
   }
 
   int64_t size() const override { return attributes_->examples(); }
@@ -160,8 +153,7 @@ class TreeMap final : public Features {
   // Adds the attributes of the gold trees to a table, with their names.
   static void observe(const TreeAttributes& attributes, const TreeStructure& structure,
                       const std::vector<std::string>& labels, FingerprintTable& table) {
-    if (structure.size() != attributes.examples())
-      throw InputError("there must be attributes for as many sentences as there are trees.");
+    check_words(attributes, structure);
     std::vector<TreePart> parts;
     Output gold;
     for (int64_t i = 0; i < structure.size(); ++i) {
@@ -192,6 +184,17 @@ class TreeMap final : public Features {
     std::vector<uint64_t> found, labeled;
     std::vector<int32_t> plain;
   };
+
+  // Attributes and trees must be those of the same sentences, as far as lengths show.
+  static void check_words(const TreeAttributes& attributes, const TreeStructure& structure) {
+    if (structure.size() != attributes.examples())
+      throw InputError("there are attributes for " + std::to_string(attributes.examples()) + " sentences, and " +
+                       std::to_string(structure.size()) + " trees.");
+    for (int64_t i = 0; i < structure.size(); ++i)
+      if (structure.words(i) != attributes.words(i))
+        throw InputError("example " + std::to_string(i) + " has attributes for " + std::to_string(attributes.words(i)) +
+                         " words, and a tree of " + std::to_string(structure.words(i)) + ".");
+  }
 
   static double at(const double* w, int64_t k) { return k >= 0 ? w[k] : 0.0; }
 
