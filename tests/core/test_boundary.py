@@ -293,6 +293,88 @@ def test_slices_are_ranges_of_examples(bounds: tuple[int, int]) -> None:
     assert [problem.slice(*each).size for each in ((0, 3), (1, 2), (3, 3))] == [3, 1, 0]
 
 
+def sgd(problem: _core.Problem, step: int) -> Any:
+    return _core.sgd_pass(problem, weights(problem), hinge(problem), order(problem), 0.1, step)
+
+
+def perceptron(problem: _core.Problem, step: int) -> Any:
+    return _core.perceptron_pass(problem, weights(problem), hinge(problem), order(problem), weights(problem), step)
+
+
+def mira(problem: _core.Problem, step: int) -> Any:
+    w, sums = weights(problem), weights(problem)
+    return _core.mira_pass(
+        problem, w, hinge(problem), order(problem), 1, None, sums, step, False, False, np.zeros(problem.size)
+    )
+
+
+def kbest_mira(problem: _core.Problem, step: int, k: int = 2) -> Any:
+    w, sums = weights(problem), weights(problem)
+    return _core.kbest_mira_pass(problem, w, hinge(problem), order(problem), 1, None, sums, step, k)
+
+
+@pytest.mark.parametrize("steps", [sgd, perceptron, mira, kbest_mira])
+@pytest.mark.parametrize("step", [2**63 - 1, 2**53 + 1, -1, -(2**63)])
+def test_steps_are_counted_from_a_number_that_can_be(steps: Callable[..., Any], step: int) -> None:
+    problem = problem_of()
+    with pytest.raises(MargraveError, match="number of steps must be from"):
+        steps(problem, step)
+    steps(problem, 2**53)
+
+
+@pytest.mark.parametrize("k", [0, -1, 2**31, 2**63 - 1])
+def test_k_best_outputs_are_some(k: int) -> None:
+    with pytest.raises(MargraveError, match="number of outputs per example must be from"):
+        kbest_mira(problem_of(), 0, k)
+
+
+@pytest.mark.parametrize("lengths", [[2**63 - 1] * 2, [-5, 3], [2**63 - 1, 1], [-(2**63)]])
+def test_numbers_of_units_are_added_without_overflow(lengths: list[int]) -> None:
+    with pytest.raises(MargraveError, match="must not be negative, and their sum must not overflow"):
+        _core.bounds(np.array(lengths))
+    assert _core.bounds(np.array([2**63 - 1])).tolist() == [0, 2**63 - 1]
+
+
+@pytest.mark.parametrize("bounds", [[-(2**63), 2**63 - 1], [3, 1], [-1, 2], [0, 5, 4]])
+def test_units_begin_one_after_another(bounds: list[int]) -> None:
+    with pytest.raises(MargraveError, match="must ascend"):
+        _core.lengths(np.array(bounds))
+    assert _core.lengths(np.array([0, 2, 2])).tolist() == [2, 0]
+    assert _core.lengths(np.zeros(0, np.int64)).size == _core.lengths(np.array([1])).size == 0
+
+
+@pytest.mark.parametrize("bounds", [[0, 2**63 - 1, -(2**63)], [0, -(2**63), 2**63 - 1], [1, 2], []])
+def test_sequences_to_align_begin_one_after_another(bounds: list[int]) -> None:
+    begin, good = np.array(bounds, dtype=np.int64), np.array([0, 1])
+    for x, y in ((begin, good), (good, begin)):
+        with pytest.raises(MargraveError, match="the bounds of sequences must ascend from 0"):
+            _core.alignment_edges("global", False, x, y, None, None, False)
+        with pytest.raises(MargraveError, match="the bounds of sequences must ascend from 0"):
+            _core.alignment("global", False, 1, x, y, None, None, None, None, False)
+
+
+@pytest.mark.parametrize("offset", [2**63 - 1, -(2**63), 2**31])
+def test_terms_of_templates_look_only_so_far(offset: int) -> None:
+    with pytest.raises(MargraveError, match="the offset of a term must be from"):
+        _core.TemplateNames(["a"], [[(0, offset, "")]])
+    with pytest.raises(MargraveError, match="the offset of a term must be from"):
+        _core.TreeTemplates(["a"], [[("w", 0, offset, "")]], -1)
+    with pytest.raises(MargraveError, match="a table has no column"):
+        _core.TemplateNames(["a"], [[(2**63 - 1, 0, "")]]).attributes(
+            _core.table_of_rows([[["a"]]], 1, -1), 0, lambda name, values: values
+        )
+
+
+@pytest.mark.parametrize("first", [-(2**63), 2**63 - 1])
+def test_marginals_of_labels_come_from_parts_that_are_there(first: int) -> None:
+    structure = graphs("graph, relaxed").bound
+    begin = np.zeros(structure.size + 1, dtype=np.int64)
+    for bounds in ([first, -first - 1], [0, first]):
+        begin[:2] = bounds
+        with pytest.raises(MargraveError, match="begin must ascend"):
+            structure.label_marginals(begin, np.zeros(3))
+
+
 def graphs(name: str) -> Any:
     """A problem of graphs with approximate inference, by its name."""
     return next(kind for kind in APPROXIMATE if kind.name == name)(0, size=3)

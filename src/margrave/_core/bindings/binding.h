@@ -57,6 +57,15 @@ void expect_size(const A& array, int64_t n, const char* what) {
                      std::to_string(array.size()) + ".");
 }
 
+template <typename A>
+void expect_finite(const A& array, const char* what) {
+  for (size_t k = 0; k < array.size(); ++k)
+    if (!std::isfinite(array.data()[k])) throw InputError(std::string(what) + " must be finite.");
+}
+
+// The steps that a learner has made. Up to 2^53, doubles are exact, and more steps can be counted without overflow.
+inline int64_t checked_steps(int64_t steps) { return checked_count(steps, "steps", 0, int64_t{1} << 53); }
+
 // Called every few examples on the thread that runs a pass: raises an exception after Ctrl-C, and after its deadline.
 // Taking the GIL may have to wait until another thread gives it up, so it is taken a few times per second only.
 inline void check_signals() {

@@ -12,6 +12,14 @@
 
 namespace margrave {
 
+// How far a term looks; a place plus an offset must not overflow.
+inline int64_t checked_offset(int64_t offset) {
+  if (offset < -kMostCount || offset > kMostCount)
+    throw InputError("the offset of a term must be from -" + std::to_string(kMostCount) + " to " +
+                     std::to_string(kMostCount) + ".");
+  return offset;
+}
+
 using ResultsOf = nb::typed<nb::callable, nb::object(nb::str, nb::typed<nb::list, nb::str>)>;
 
 // The results of all functions for new values. Python is called once for those that the core cannot compute. The mutex
@@ -51,6 +59,7 @@ inline std::vector<std::vector<int32_t>> interned(TemplateNames& names, const Co
                                                   const ResultsOf& results_of) {
   std::vector<int64_t> place;
   for (const int64_t column : names.columns()) {
+    if (column > kMostCount) throw InputError("a table has no column " + std::to_string(column) + ".");
     place.push_back(label >= 0 && column >= label ? column + 1 : column);
     table.expect_column(place.back());
   }

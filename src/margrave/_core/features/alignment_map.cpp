@@ -41,11 +41,14 @@ static void bind(nb::module_& m) {
         std::vector<AlignmentMap::Table> of_pairs;
         for (const auto& [x, y, rows, columns, symmetric] : tables) {
           if (!x || !y) throw InputError("a table needs the rows of both sequences.");
+          checked_count(rows, "codes of a table");
+          checked_count(columns, "codes of a table");
           of_pairs.push_back({x, y, rows, columns, symmetric});
         }
         std::vector<AlignmentMap::GapView> of_gaps;
         for (const auto& [x, y, codes] : gaps) {
           if (!x || !y) throw InputError("a view of gaps needs the rows of both sequences.");
+          checked_count(codes, "codes of a view of gaps");
           of_gaps.push_back({x, y, codes});
         }
         const PairParts& layout = pairs ? pairs->layout() : edges ? edges->layout() : homology->layout();

@@ -30,6 +30,7 @@ static void bind(nb::module_& m) {
               const auto* found = std::find_if(std::begin(kinds), std::end(kinds),
                                                [&kind = kind](const auto& each) { return kind == each.first; });
               if (found == std::end(kinds)) throw InputError("a span has no '" + kind + "'.");
+              if (found->second == Kind::kNgram) checked_count(n, "tokens of an n-gram", 1);
               parsed.push_back({name, found->second, n, texts, phrases});
             }
             std::vector<SegmentTemplates::Dictionary> sets;

@@ -19,7 +19,8 @@ std::shared_ptr<TemplateNames> compile(const std::vector<std::string>& templates
   std::vector<std::vector<TemplateTerm>> parsed;
   for (const std::vector<Term>& of : terms) {
     parsed.emplace_back();
-    for (const auto& [column, offset, function] : of) parsed.back().push_back({column, offset, function});
+    for (const auto& [column, offset, function] : of)
+      parsed.back().push_back({column, checked_offset(offset), function});
   }
   return std::make_shared<TemplateNames>(templates, parsed);
 }

@@ -34,7 +34,7 @@ std::shared_ptr<TreeTemplates> compile(std::vector<std::string> templates, const
   for (const std::vector<Term>& of : terms) {
     parsed.emplace_back();
     for (const auto& [kind, column, offset, function] : of)
-      parsed.back().push_back({kind_of(kind), column, offset, function});
+      parsed.back().push_back({kind_of(kind), column, checked_offset(offset), function});
   }
   return std::make_shared<TreeTemplates>(std::move(templates), std::move(parsed), tags);
 }

@@ -144,6 +144,7 @@ Cuts cuts_from_arrays(const Problem& p, const In<int64_t>& begin, const In<int64
                   factor.data()[k], multiplier.data()[k], idle.data()[k]};
     if (!(cut.multiplier >= 0) || !std::isfinite(cut.multiplier + cut.cost + cut.linear + cut.factor))
       throw InputError("a constraint's numbers must be finite, and its multiplier not negative.");
+    checked_count(cut.idle, "rounds without mass");
     cuts.blocks[i].cuts.push_back(cut);
   });
   return cuts;

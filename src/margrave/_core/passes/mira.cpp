@@ -1,12 +1,12 @@
 // Python bindings of MIRA.
 #include "passes/mira.h"
 
-#include <string>
 #include <tuple>
 #include <vector>
 
 #include "bindings/ascent.h"
 #include "passes/kbest_mira.h"
+#include "protocol/checks.h"
 #include "protocol/problem.h"
 
 namespace margrave {
@@ -20,7 +20,7 @@ std::tuple<int64_t, double, int64_t, int64_t, int64_t> run_mira(const Problem& p
                                                                 int threads, Sharing* sharing, InOut<double>& sum,
                                                                 int64_t step, double* spent, const Pass& pass) {
   double* sums = checked(sum, p.dim(), "sum");
-  MiraPass state{step, spent, {}};
+  MiraPass state{checked_steps(step), spent, {}};
   run_pass(
       p, w, family, order, threads, sharing,
       [&](const Ascent& ascent, const std::vector<int64_t>& visits) { pass(ascent, state, visits); }, sums);
@@ -57,7 +57,7 @@ static void bind(nb::module_& m) {
       "kbest_mira_pass",
       [](const Problem& p, InOut<double>& w, const LossFamily& family, const In<int64_t>& order, int threads,
          Sharing* sharing, InOut<double>& sum, int64_t step, int64_t k) {
-        if (k > kMostCount) throw InputError("k must be at most " + std::to_string(kMostCount) + ".");
+        checked_count(k, "outputs per example", 1);
         return run_mira(p, w, family, order, threads, sharing, sum, step, nullptr,
                         [&](const Ascent& ascent, MiraPass& state, const std::vector<int64_t>& visits) {
                           kbest_mira_pass(ascent, state, k, visits, threads, check_signals);

@@ -16,6 +16,7 @@ static void bind(nb::module_& m) {
          int64_t step) {
         expect_size(w, p.dim(), "w");
         expect_gold(p);
+        checked_steps(step);
         const std::vector<int64_t> visits = to_vector(order);
         const nb::gil_scoped_release release;
         const SgdPass pass = sgd_pass(p, family, visits, eta, step, check_signals, w.data());
@@ -31,6 +32,7 @@ static void bind(nb::module_& m) {
         expect_size(w, p.dim(), "w");
         expect_size(sum, p.dim(), "sum");
         expect_gold(p);
+        checked_steps(step);
         const std::vector<int64_t> visits = to_vector(order);
         const nb::gil_scoped_release release;
         return perceptron_pass(p, family, visits, step, check_signals, w.data(), sum.data());

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -67,6 +68,8 @@ static void bind(nb::module_& m) {
       "lengths",
       [](const In<int64_t>& begin) {
         std::vector<int64_t> lengths(std::max<size_t>(begin.size(), 1) - 1);
+        if (!std::is_sorted(begin.data(), begin.data() + begin.size()) || (begin.size() > 0 && begin.data()[0] < 0))
+          throw InputError("the bounds of examples must ascend, and not be negative.");
         for (size_t i = 0; i < lengths.size(); ++i) lengths[i] = begin.data()[i + 1] - begin.data()[i];
         return to_numpy(std::move(lengths));
       },
@@ -75,7 +78,12 @@ static void bind(nb::module_& m) {
       "bounds",
       [](const In<int64_t>& lengths) {
         std::vector<int64_t> begin(lengths.size() + 1, 0);
-        for (size_t i = 0; i < lengths.size(); ++i) begin[i + 1] = begin[i] + lengths.data()[i];
+        for (size_t i = 0; i < lengths.size(); ++i) {
+          const int64_t length = lengths.data()[i];
+          if (length < 0 || length > std::numeric_limits<int64_t>::max() - begin[i])
+            throw InputError("the numbers of units must not be negative, and their sum must not overflow.");
+          begin[i + 1] = begin[i] + length;
+        }
         return to_numpy(std::move(begin));
       },
       "lengths"_a, "Where the units of each example begin, and the end, from their numbers.");

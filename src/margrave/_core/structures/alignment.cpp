@@ -1,6 +1,7 @@
 // Python bindings of alignments.
 #include "structures/alignment.h"
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,6 +24,15 @@ AlignmentMode mode_named(const std::string& name) {
   if (name == "local") return AlignmentMode::kLocal;
   if (name == "semi-global") return AlignmentMode::kSemiGlobal;
   throw InputError("the mode of alignments is 'global', 'local' or 'semi-global', not '" + name + "'.");
+}
+
+// The lengths of sequences, from where they begin and end.
+std::vector<int64_t> lengths_of(const In<int64_t>& begin) {
+  if (begin.size() == 0 || begin.data()[0] != 0 || !std::is_sorted(begin.data(), begin.data() + begin.size()))
+    throw InputError("the bounds of sequences must ascend from 0.");
+  std::vector<int64_t> lengths;
+  for (size_t k = 0; k + 1 < begin.size(); ++k) lengths.push_back(begin.data()[k + 1] - begin.data()[k]);
+  return lengths;
 }
 
 Matches matches_of(const std::optional<In<int64_t>>& begin, const std::optional<In<int32_t>>& pairs) {
@@ -100,13 +110,10 @@ static void bind(nb::module_& m) {
          bool costs) -> std::shared_ptr<AlignmentStructure> {
         if (x.has_value() != y.has_value()) throw InputError("tied parts need the letters of x and of y.");
         if (letters < 1 || letters > 10'000) throw InputError("an alphabet has 1 to 10000 letters.");
-        Sequences of_x{to_vector(x_begin), to_vector(x)}, of_y{to_vector(y_begin), to_vector(y)};
-        std::vector<int64_t> n, lengths;
-        for (int64_t k = 0; k < of_x.size(); ++k) n.push_back(of_x.length(k));
-        for (int64_t k = 0; k < of_y.size(); ++k) lengths.push_back(of_y.length(k));
-        return std::make_shared<AlignmentStructure>(PairParts(mode_named(mode), affine, x.has_value(), letters, true),
-                                                    std::move(n), std::move(lengths), std::move(of_x), std::move(of_y),
-                                                    matches_of(gold_begin, gold), costs);
+        return std::make_shared<AlignmentStructure>(
+            PairParts(mode_named(mode), affine, x.has_value(), letters, true), lengths_of(x_begin), lengths_of(y_begin),
+            Sequences{to_vector(x_begin), to_vector(x)}, Sequences{to_vector(y_begin), to_vector(y)},
+            matches_of(gold_begin, gold), costs);
       },
       "mode"_a, "affine"_a, "letters"_a, "x_begin"_a, "y_begin"_a, "x"_a.none(), "y"_a.none(), "gold_begin"_a.none(),
       "gold"_a.none(), "costs"_a,
@@ -117,12 +124,9 @@ static void bind(nb::module_& m) {
       [](const std::string& mode, bool affine, const In<int64_t>& x_begin, const In<int64_t>& y_begin,
          const std::optional<In<int64_t>>& gold_begin, const std::optional<In<int32_t>>& gold,
          bool costs) -> std::shared_ptr<AlignmentEdges> {
-        const Sequences of_x{to_vector(x_begin), {}}, of_y{to_vector(y_begin), {}};
-        std::vector<int64_t> n, lengths;
-        for (int64_t k = 0; k < of_x.size(); ++k) n.push_back(of_x.length(k));
-        for (int64_t k = 0; k < of_y.size(); ++k) lengths.push_back(of_y.length(k));
-        return std::make_shared<AlignmentEdges>(PairParts(mode_named(mode), affine, false, 1, false), std::move(n),
-                                                std::move(lengths), matches_of(gold_begin, gold), costs);
+        return std::make_shared<AlignmentEdges>(PairParts(mode_named(mode), affine, false, 1, false),
+                                                lengths_of(x_begin), lengths_of(y_begin), matches_of(gold_begin, gold),
+                                                costs);
       },
       "mode"_a, "affine"_a, "x_begin"_a, "y_begin"_a, "gold_begin"_a.none(), "gold"_a.none(), "costs"_a,
       "Alignments whose parts are the edges of their trellis. The features determine the mode and the gaps.");

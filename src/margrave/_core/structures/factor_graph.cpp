@@ -164,7 +164,9 @@ static void bind(nb::module_& m) {
             std::vector<double> marginals;
             for (int64_t i = 0; i < s.size(); ++i) {
               const int64_t first = begin.data()[i], last = begin.data()[i + 1];
-              if (first < 0 || last > static_cast<int64_t>(mu.size()) || last - first != s.parts(i))
+              if (first < 0 || last < first || last > static_cast<int64_t>(mu.size()))
+                throw InputError("begin must ascend from 0 to the number of parts.");
+              if (last - first != s.parts(i))
                 throw InputError("example " + std::to_string(i) + " has " + std::to_string(s.parts(i)) +
                                  " parts, and there are " + std::to_string(last - first) + " numbers.");
               const size_t before = marginals.size();
