@@ -1,5 +1,6 @@
 """What crosses into the core is checked: state of another problem and numbers that would overflow are refused."""
 
+import resource
 import subprocess
 import sys
 from collections.abc import Callable
@@ -425,3 +426,57 @@ def test_attributes_of_trees_of_other_lengths_are_refused() -> None:
     assert len(table) == 0
     table.observe(rows, trees(2), [])
     assert len(table) > 0
+
+
+# ---- memory from a few numbers ---------------------------------------------------------------------------------------
+
+
+def lattices(nodes: list[int]) -> Any:
+    """Lattices of one edge each."""
+    n = len(nodes)
+    begin, one = np.arange(n + 1), np.zeros(n, dtype=np.int32)
+    return _core.lattices(
+        np.array(nodes), begin, one, np.array(nodes, np.int32) - 1, one - 1, _core.Vocabulary(), None, False
+    )
+
+
+LARGE: dict[str, Callable[[], Any]] = {
+    "lattice": lambda: LatticeDecoder.of_weights({"a": 1.0}).predict([Lattice(10**8, Lattice.of([(0, 1, "x")]).edges)]),
+    "lattices": lambda: lattices([10**6] * 100),
+    "without_good_path": lambda: _core.without_good_path(
+        np.array([2**31 - 1]), *(np.array(x) for x in EDGE), (np.array([0, 0]), np.array([0]), np.zeros(0, np.int32))
+    ),
+    "Hypergraph": lambda: HUGE["Hypergraph"](2**31 - 1),
+    "forests": lambda: _core.forests(
+        np.array([2**31 - 1]), *(np.zeros(k, t) for k, t in [(2, np.int64), *HYPERGRAPH]), None, False
+    ),
+    "hypergraphs": lambda: _core.hypergraphs([HUGE["Hypergraph"](1)], np.array([2**31 - 1]), None, None, None),
+    "multiclass": lambda: HUGE["multiclass"](2**31 - 1),
+    "node_sets": lambda: HUGE["node_sets"](2**31 - 1),
+    "observed_pairs": lambda: _core.observed_pairs(
+        TOKENS, 2**31 - 1, 2, np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int32)
+    ),
+    "table": lambda: _core.table(
+        TOKENS, _core.Pairs(1, 1), np.zeros(1, dtype=np.int64), 2**31 - 1, 1, True, 1.0, False, False, None, None
+    ),
+}
+EDGE = [[0, 1], *([np.int32(k)] for k in (0, 1, -1))]
+TOKENS = _core.Tokens(np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int32), None)
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_a_few_numbers_describe_nothing_that_is_much_larger(name: str) -> None:
+    before = peak()
+    with pytest.raises(MargraveError, match=r"hardly any of them are used|must be from .* to 16777216"):
+        LARGE[name]()
+    assert peak() - before < 64 << 20
+
+
+def test_what_is_hardly_larger_than_its_parts_is_accepted() -> None:
+    lattices([10**6])
+    assert _core.multiclass(10**6, np.array([0, 1]), None, None, None).parts(0) == 10**6
+
+
+def peak() -> int:
+    """The largest resident memory of this process so far, in bytes."""
+    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -57,8 +57,10 @@ static void bind(nb::module_& m) {
       "observed_pairs",
       [](const Tokens& tokens, int64_t attributes, int64_t labels, const In<int64_t>& column_begin,
          const In<int32_t>& columns) {
-        return observed_pairs(tokens, checked_count(attributes, "attributes"), checked_count(labels, "labels"),
-                              to_vector(column_begin), to_vector(columns));
+        checked_count(attributes, "attributes");
+        checked_count(labels, "labels");
+        check_used(attributes, static_cast<int64_t>(tokens.index.size()), "attributes", kMostUnseen);
+        return observed_pairs(tokens, attributes, labels, to_vector(column_begin), to_vector(columns));
       },
       "tokens"_a, "attributes"_a, "labels"_a, "column_begin"_a, "columns"_a);
   m.def(
@@ -69,6 +71,7 @@ static void bind(nb::module_& m) {
         if (!tokens || !pairs || !edges != !edge_pairs) throw InputError("a table needs tokens and pairs.");
         checked_count(gram_weights, "weights of tuples");
         checked_count(gram_lengths, "lengths of tuples");
+        check_used(gram_weights, static_cast<int64_t>(gram_weight.size()), "weights of tuples");
         return std::make_shared<Table>(
             std::move(tokens), std::move(pairs),
             GramWeights{to_vector(gram_weight), gram_weights, gram_lengths, tied, scale, start, stop}, std::move(edges),

@@ -21,6 +21,8 @@ static void bind(nb::module_& m) {
           "__init__",
           [](Hypergraph* self, int64_t nodes, const In<int32_t>& heads, const In<int64_t>& tail_begin,
              const In<int32_t>& tails, const In<int64_t>& part_begin, const In<int32_t>& parts) {
+            checked_count(nodes, "nodes of a hypergraph", 1);
+            check_used(nodes, static_cast<int64_t>(heads.size() + tails.size()), "nodes of a hypergraph");
             new (self) Hypergraph(nodes, to_vector(heads), to_vector(tail_begin), to_vector(tails),
                                   to_vector(part_begin), to_vector(parts));
           },
@@ -41,6 +43,8 @@ static void bind(nb::module_& m) {
         std::vector<HypergraphStructure::Example> examples;
         for (size_t i = 0; i < graphs.size(); ++i) {
           if (!graphs[i]) throw InputError("example " + std::to_string(i) + " has no hypergraph.");
+          checked_count(parts.data()[i], "parts of a hypergraph");
+          check_used(parts.data()[i], graphs[i]->parts(), "parts of a hypergraph");
           examples.push_back({graphs[i], parts.data()[i], gold ? to_vector((*gold)[i]) : Output(),
                               delta ? to_vector((*delta)[i]) : std::vector<double>(), c0 ? c0->data()[i] : 0.0});
         }

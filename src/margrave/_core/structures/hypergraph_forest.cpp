@@ -26,6 +26,9 @@ static void bind(nb::module_& m) {
         const auto n = static_cast<int64_t>(nodes.size());
         const auto edges = static_cast<int64_t>(heads.size());
         expect_size(edge_begin, n + 1, "edge_begin");
+        int64_t all_nodes = 0;
+        for (int64_t i = 0; i < n; ++i) all_nodes += checked_count(nodes.data()[i], "nodes of a forest", 1);
+        check_used(all_nodes, n + edges + static_cast<int64_t>(tails.size()), "nodes of all forests");
         expect_size(tail_begin, edges + 1, "tail_begin");
         expect_size(target_begin, edges + 1, "target_begin");
         if (gold) expect_size(gold->first, n + 1, "the bounds of gold outputs");

@@ -23,6 +23,9 @@ std::vector<LatticeStructure::Example> examples_of(
   expect_size(begin, n + 1, "begin");
   expect_size(heads, static_cast<int64_t>(tails.size()), "heads");
   expect_size(words, static_cast<int64_t>(tails.size()), "words");
+  int64_t all_nodes = 0;
+  for (int64_t i = 0; i < n; ++i) all_nodes += checked_count(nodes.data()[i], "nodes of a lattice", 1);
+  check_used(all_nodes, n + 2 * static_cast<int64_t>(tails.size()), "nodes of all lattices");
   const auto tail_lists = lists_of(begin, tails, 0, n, "edges");
   const auto head_lists = lists_of(begin, heads, 0, n, "edges");
   const auto word_lists = lists_of(begin, words, 0, n, "edges");

@@ -15,10 +15,11 @@ namespace margrave {
 class MulticlassStructure final : public SinglePartStructure {
  public:
   explicit MulticlassStructure(Labels labels) : data_(std::move(labels)) {
+    for (int64_t i = 0; i < size(); ++i)
+      if (data_.length(i) != 1) throw InputError("a multiclass example has exactly one label.");
+    if (!data_.restricted()) return;
     std::vector<double> theta(static_cast<size_t>(data_.labels()));
     for (int64_t i = 0; i < size(); ++i) {
-      if (data_.length(i) != 1) throw InputError("a multiclass example has exactly one label.");
-      if (!data_.restricted()) continue;
       std::fill(theta.begin(), theta.end(), 0.0);
       data_.forbid(i, theta.data());
       if (*std::max_element(theta.begin(), theta.end()) == -kInfinity) throw forbids_everything(i, 0);

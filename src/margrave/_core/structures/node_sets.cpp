@@ -17,8 +17,8 @@ static void bind(nb::module_& m) {
       "node_sets",
       [](const In<int32_t>& parents, int64_t size, const std::optional<In<int64_t>>& begin,
          const std::optional<In<int32_t>>& gold, bool counted) -> std::shared_ptr<NodeSetStructure> {
-        return std::make_shared<NodeSetStructure>(to_vector(parents), checked_count(size, "examples"), to_vector(begin),
-                                                  to_vector(gold), counted);
+        return std::make_shared<NodeSetStructure>(to_vector(parents), checked_count(size, "examples", 0, kMostUnseen),
+                                                  to_vector(begin), to_vector(gold), counted);
       },
       "parents"_a, "size"_a, "begin"_a.none(), "gold"_a.none(), "counted"_a,
       "Sets of nodes of a forest that contain, with each node, its parent.");
