@@ -381,6 +381,20 @@ def graphs(name: str) -> Any:
     return next(kind for kind in APPROXIMATE if kind.name == name)(0, size=3)
 
 
+@pytest.mark.parametrize("value", [-np.inf, np.inf, np.nan])
+def test_steps_on_all_blocks_begin_at_finite_weights(value: float) -> None:
+    """From infinite ones, they never ended."""
+    problem = problem_of()
+    w = np.full(problem.dim, value)
+    blocks, cuts, family = _core.Blocks(problem), _core.Cuts(problem), hinge(problem)
+    with pytest.raises(MargraveError, match="w must be finite"):
+        _core.take_joint_steps(problem, w, family, blocks, 0.1)
+    with pytest.raises(MargraveError, match="w must be finite"):
+        cuts.optimize(problem, w, family, "margin", 1, "parts", 0.1, 10)
+    with pytest.raises(MargraveError, match="w must be finite"):
+        cuts.one_pass(problem, w, family, "margin", 1, "parts", order(problem), 0.1, 10, False, 0.1)
+
+
 @pytest.mark.parametrize("name", ["graph, relaxed", "graph, relaxed, hard factors"])
 @pytest.mark.parametrize("score", [-1e308, 1e308, -1e300, -1e150])
 def test_scores_whose_sums_overflow_are_refused(name: str, score: float) -> None:

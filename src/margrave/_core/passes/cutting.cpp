@@ -171,6 +171,7 @@ static void bind_cuts(nb::module_& m) {
              int slack, const nb::object& cost, const In<int64_t>& order, double epsilon, int64_t rounds,
              bool variant_a, double goal) {
             expect_size(w, p.dim(), "w");
+            expect_finite(w, "w");
             const Cutting task = cuts.on(p, rescaling_named(rescale, slack, cost), family, w.data());
             const std::vector<int64_t> visits = to_vector(order);
             CuttingPass pass;
@@ -193,6 +194,7 @@ static void bind_cuts(nb::module_& m) {
           [](Cuts& cuts, const Problem& p, InOut<double>& w, const LossFamily& family, const std::string& rescale,
              int slack, const nb::object& cost, double goal, int64_t rounds) {
             expect_size(w, p.dim(), "w");
+            expect_finite(w, "w");
             const Cutting task = cuts.on(p, rescaling_named(rescale, slack, cost), family, w.data());
             const nb::gil_scoped_release release;
             Worker worker;
@@ -300,6 +302,10 @@ static void bind(nb::module_& m) {
         expect_size(block, n, "block");
         expect_size(alpha, n, "alpha");
         expect_size(cap, static_cast<int64_t>(q.size()), "cap");
+        expect_finite(h, "h");
+        expect_finite(gram, "gram");
+        expect_finite(alpha, "alpha");
+        if (!(tol >= 0)) throw InputError("tol must not be negative.");
         std::vector<double> sums(q.size());
         for (int64_t k = 0; k < n; ++k) {
           check_number(block.data()[k], static_cast<int64_t>(q.size()));

@@ -151,9 +151,11 @@ static void bind(nb::module_& m) {
       "take_joint_steps",
       [](const Problem& p, InOut<double>& w, const LossFamily& family, Blocks& blocks, double goal) {
         expect_size(w, p.dim(), "w");
+        expect_finite(w, "w");
         expect_gold(p);
         family.check(p);
         blocks.check(p);
+        if (std::isnan(goal)) throw InputError("goal must not be NaN.");
         const nb::gil_scoped_release release;
         return take_joint_steps(p, family, blocks, goal, w.data(), check_signals);
       },
