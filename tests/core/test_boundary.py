@@ -381,6 +381,26 @@ def graphs(name: str) -> Any:
     return next(kind for kind in APPROXIMATE if kind.name == name)(0, size=3)
 
 
+WEIGHT_NUMBERS: dict[str, Callable[[Any, Any], Any]] = {
+    "drift_levels": _core.drift_levels,
+    "lp_sites": _core.lp_sites,
+    "slacks": lambda p, family: _core.Blocks(p).slacks(p, weights(p), family, 1),
+    "weights": lambda p, family: _core.Blocks(p).weights(p, family, 1),
+    "losses": lambda p, family: _core.losses_and_gradient(p, weights(p), family, 1, True),
+    "sgd_pass": lambda p, family: _core.sgd_pass(p, weights(p), family, order(p), 0.1, 0),
+    "take_joint_steps": lambda p, family: _core.take_joint_steps(p, weights(p), family, _core.Blocks(p), 0.1),
+}
+
+
+@pytest.mark.parametrize("name", WEIGHT_NUMBERS)
+def test_there_is_a_sample_weight_for_every_example(name: str) -> None:
+    problem = problem_of()
+    WEIGHT_NUMBERS[name](problem, Hinge().core(1.0, np.ones(3)))
+    for n in (1, 2, 4):
+        with pytest.raises(MargraveError, match=f"sample_weight must have length 3, not {n}"):
+            WEIGHT_NUMBERS[name](problem, Hinge().core(1.0, np.ones(n)))
+
+
 @pytest.mark.parametrize("value", [-np.inf, np.inf, np.nan])
 def test_steps_on_all_blocks_begin_at_finite_weights(value: float) -> None:
     """From infinite ones, they never ended."""

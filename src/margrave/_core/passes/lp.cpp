@@ -96,6 +96,7 @@ static void bind(nb::module_& m) {
          const In<double>& known, const In<int32_t>& first, const In<int32_t>& last, const In<double>& asked,
          double epsilon, int threads) {
         expect_gold(p);
+        family.check(p);
         expect_size(w, p.dim(), "w");
         expect_size(sites, p.size() + 1, "sites");
         expect_size(known, p.size(), "known");
@@ -135,6 +136,7 @@ static void bind(nb::module_& m) {
       "lp_sites",
       [](const Problem& p, const LossFamily& family) {
         expect_gold(p);
+        family.check(p);
         return to_numpy(lp_sites(p, family));
       },
       "problem"_a, "family"_a,

@@ -114,6 +114,7 @@ static void bind(nb::module_& m) {
           [](const Blocks& blocks, const Problem& p, const In<double>& w, const LossFamily& family, int threads) {
             expect_size(w, p.dim(), "w");
             expect_gold(p);
+            family.check(p);
             blocks.check(p);
             std::vector<double> slack(static_cast<size_t>(p.size()));
             {

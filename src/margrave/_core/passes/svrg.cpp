@@ -13,6 +13,7 @@ static void bind(nb::module_& m) {
   m.def(
       "drift_levels",
       [](const Problem& p, const LossFamily& family) {
+        family.check(p);
         std::vector<int8_t> levels;
         {
           const nb::gil_scoped_release release;
