@@ -499,9 +499,9 @@ static void bind(nb::module_& m) {
           [](const Problem& p, int64_t i, const In<double>& theta) {
             p.check_example(i);
             expect_size(theta, p.parts(i), "theta");
-            std::vector<double> clamped = to_vector(theta);
-            p.forbid(i, clamped.data());
-            return to_numpy(std::move(clamped));
+            std::vector<double> allowed = to_vector(theta);
+            p.forbid(i, allowed.data());
+            return to_numpy(std::move(allowed));
           },
           "i"_a, "theta"_a, "The scores, with -inf on forbidden parts.")
       .def(

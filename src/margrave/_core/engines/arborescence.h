@@ -93,7 +93,7 @@ bool wilson(int n, const double* theta, Rng& rng, int64_t budget, std::vector<do
   return true;
 }
 
-// Draws the heads word by word, each from its marginals given the heads drawn before. A word is clamped to its head
+// Draws the heads word by word, each from its marginals given the heads drawn before. A word is attached to its head
 // before it is eliminated.
 template <class T>
 struct Draws {
@@ -106,9 +106,9 @@ struct Draws {
     heads[m] = head_of(draw(n, mu, uniform[m]), m + 1);
   }
 
-  // The row of a word clamped to h: where the walk from h first meets the block, which is h itself if h is in the
+  // The row of a word attached to h: where the walk from h first meets the block, which is h itself if h is in the
   // block.
-  void clamp(const typename StateReduction<T>::Block& block, int middle) {
+  void attach(const typename StateReduction<T>::Block& block, int middle) {
     for (int m = block.first; m < middle; ++m) {
       const int head = heads[m] - 1;  // numbered like m; the root is -1
       const bool met = head < 0 || (block.first <= head && head < block.last);

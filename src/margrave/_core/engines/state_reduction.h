@@ -51,7 +51,7 @@ class StateReduction {
     bool rare;
   };
 
-  // Calls visitor.marginals(m, mu of the n arcs into m) for every word in order. Calls visitor.clamp(block, middle)
+  // Calls visitor.marginals(m, mu of the n arcs into m) for every word in order. Calls visitor.attach(block, middle)
   // before words first..middle-1, all visited, are eliminated. A visitor with a function log_odds(m, numbers of the n
   // arcs into m) receives log mu - log (1 - mu) instead of mu. Returns false on failure.
   template <class Visitor>
@@ -217,7 +217,7 @@ bool StateReduction<T>::divide(Block block, T* spare, Visitor& visitor) {
   T* const rest = spare + columns(last - first + 1);
   if (!divide(Block{copy.root, copy.words, first, middle, copy.rare}, rest, visitor)) return false;
 
-  visitor.clamp(block, middle);
+  visitor.attach(block, middle);
   for (int k = first; k < middle; ++k) {
     if (!eliminate(block, k, k + 1, last)) return false;
   }
@@ -296,7 +296,7 @@ struct Marginals {
 
   void marginals(int m, const double* of_word) { std::copy(of_word, of_word + n, mu + part(n, 0, m + 1)); }
   template <class Block>
-  void clamp(const Block&, int) {}
+  void attach(const Block&, int) {}
 };
 
 // Visitor that stores log-odds.
@@ -306,7 +306,7 @@ struct LogOdds {
 
   void log_odds(int m, const double* of_word) { std::copy(of_word, of_word + n, odds + part(n, 0, m + 1)); }
   template <class Block>
-  void clamp(const Block&, int) {}
+  void attach(const Block&, int) {}
 };
 
 }  // namespace margrave::tree
