@@ -60,7 +60,7 @@ class CliqueTree {
   }
 
   int64_t width() const { return width_; }  // the number of variables in the largest clique
-  double bytes() const { return 8.0 * static_cast<double>(cells_ + separators_); }
+  int64_t bytes() const { return 8 * (cells_ + separators_); }
   int64_t cells() const { return cells_; }
   bool restricted() const { return restricted_; }  // whether some labelings are not outputs
   // Whether every clique is the scope of a dense or listed factor. If so, the marginals of factors determine a
@@ -708,7 +708,7 @@ class CliqueTree {
   }
 
   static std::string number(double value) {
-    if (value < 100) {  // whole MB would hide small limits
+    if (value < 100) {  // small limits would round to 0 MB
       std::array<char, 32> digits{};
       std::snprintf(digits.data(), digits.size(), "%.6g", value);
       return digits.data();

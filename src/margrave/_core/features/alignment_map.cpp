@@ -59,7 +59,8 @@ static void bind(nb::module_& m) {
       },
       "structure"_a, "tables"_a, "gaps"_a, "ends"_a,
       "The feature map of alignments. tables: rows of x, rows of y, their numbers of codes, whether it is symmetric. "
-      "gaps: rows of x, rows of y, the number of codes. ends: whether gaps at the ends have separate weights.");
+      "gaps: rows of x, rows of y, the number of codes. ends: whether gaps at the ends have separate weights. The "
+      "result is an AlignmentEdgeMap for AlignmentEdges, and an AlignmentMap otherwise.");
 }
 
 static const Registration registration(bind);

@@ -10,7 +10,12 @@
 namespace margrave {
 namespace {
 
-// `cost` is the name of a cost, or a function of an example's index and an output's parts.
+// 'parts', 'zero-one', 'f1', or a function of an example's index and an output's parts. Checked where it is read.
+bool is_anything(PyObject*) { return true; }
+struct Cost : nb::object {
+  NB_OBJECT(Cost, nb::object, "str | collections.abc.Callable[[int, numpy.typing.NDArray], float]", is_anything)
+};
+
 Rescaling rescaling_named(const std::string& rescale, int slack, const nb::object& cost) {
   if (rescale != "margin" && rescale != "slack") throw InputError("rescale must be 'margin' or 'slack'.");
   if (slack < 0 || slack > 2) throw InputError("slack must be 0, 1 or 2.");
@@ -151,13 +156,16 @@ Cuts cuts_from_arrays(const Problem& p, const In<int64_t>& begin, const In<int64
 }
 
 static void bind_cuts(nb::module_& m) {
-  nb::class_<Cuts>(m, "Cuts", "The constraints of the n-slack cutting plane with their multipliers.")
+  nb::class_<Cuts>(
+      m, "Cuts",
+      "The constraints of the n-slack cutting plane with their multipliers. A cost is 'parts', 'zero-one', "
+      "'f1', or a function of an example and an output's parts.")
       .def(nb::new_([](const Problem& p, int64_t memory) {
              expect_gold(p);
              if (memory < 0) throw InputError("memory must not be negative.");
              return new Cuts{OfProblem(p), std::vector<CutBlock>(static_cast<size_t>(p.size())), {memory}};
            }),
-           "problem"_a, "memory"_a = Cuts::kMemory)
+           "problem"_a, "memory"_a = Cuts::kMemory, "memory: how many doubles the stored inner products may take.")
       .def_static("from_arrays", &cuts_from_arrays, "problem"_a, "begin"_a, "part_begin"_a, "parts"_a, "cost"_a,
                   "linear"_a, "factor"_a, "multiplier"_a, "idle"_a)
       .def("arrays", &arrays_of,
@@ -168,8 +176,8 @@ static void bind_cuts(nb::module_& m) {
       .def(
           "one_pass",
           [](Cuts& cuts, const Problem& p, InOut<double>& w, const LossFamily& family, const std::string& rescale,
-             int slack, const nb::object& cost, const In<int64_t>& order, double epsilon, int64_t rounds,
-             bool variant_a, double goal) {
+             int slack, const Cost& cost, const In<int64_t>& order, double epsilon, int64_t rounds, bool variant_a,
+             double goal) {
             expect_size(w, p.dim(), "w");
             expect_finite(w, "w");
             const Cutting task = cuts.on(p, rescaling_named(rescale, slack, cost), family, w.data());
@@ -192,7 +200,7 @@ static void bind_cuts(nb::module_& m) {
       .def(
           "optimize",
           [](Cuts& cuts, const Problem& p, InOut<double>& w, const LossFamily& family, const std::string& rescale,
-             int slack, const nb::object& cost, double goal, int64_t rounds) {
+             int slack, const Cost& cost, double goal, int64_t rounds) {
             expect_size(w, p.dim(), "w");
             expect_finite(w, "w");
             const Cutting task = cuts.on(p, rescaling_named(rescale, slack, cost), family, w.data());
@@ -205,7 +213,7 @@ static void bind_cuts(nb::module_& m) {
       .def(
           "dual",
           [](Cuts& cuts, const Problem& p, InOut<double>& w, const LossFamily& family, const std::string& rescale,
-             int slack, const nb::object& cost) {
+             int slack, const Cost& cost) {
             expect_size(w, p.dim(), "w");
             return cutting_dual(cuts.on(p, rescaling_named(rescale, slack, cost), family, w.data()));
           },
@@ -237,8 +245,8 @@ static void bind_cuts(nb::module_& m) {
 static void bind(nb::module_& m) {
   m.def(
       "most_violated",
-      [](const Problem& p, const In<double>& w, int64_t i, const std::string& rescale, int slack,
-         const nb::object& cost, double gamma) {
+      [](const Problem& p, const In<double>& w, int64_t i, const std::string& rescale, int slack, const Cost& cost,
+         double gamma) {
         expect_size(w, p.dim(), "w");
         expect_gold(p);
         p.check_example(i);
@@ -251,11 +259,11 @@ static void bind(nb::module_& m) {
       },
       "problem"_a, "w"_a, "i"_a, "rescale"_a, "slack"_a, "cost"_a, "gamma"_a = 1.0,
       "The output with the most violated constraint: H, cost, parts, whether the search was exact, and an upper bound "
-      "on all H.");
+      "on all H. cost: 'parts', 'zero-one', 'f1', or a function of an example and an output's parts.");
   m.def(
       "svm_slacks",
-      [](const Problem& p, const In<double>& w, const std::string& rescale, int slack, const nb::object& cost,
-         int threads, double gamma) {
+      [](const Problem& p, const In<double>& w, const std::string& rescale, int slack, const Cost& cost, int threads,
+         double gamma) {
         expect_size(w, p.dim(), "w");
         expect_gold(p);
         Rescaling rule = rescaling_named(rescale, slack, cost);
@@ -268,7 +276,8 @@ static void bind(nb::module_& m) {
         return std::make_pair(to_numpy(std::move(xi)), to_numpy(std::move(bound)));
       },
       "problem"_a, "w"_a, "rescale"_a, "slack"_a, "cost"_a, "threads"_a, "gamma"_a = 1.0,
-      "The slack of every example at w, and an upper bound on it if inference is not exact.");
+      "The slack of every example at w, and an upper bound on it if inference is not exact. cost: as in "
+      "most_violated.");
   m.def(
       "block_qp",
       [](const In<double>& h, const In<double>& gram, double q, double cap, const In<double>& alpha, double tol) {
@@ -359,8 +368,8 @@ static void bind(nb::module_& m) {
           "problem"_a, "begin"_a, "part_begin"_a, "parts"_a, "cost"_a, "Restores the result of `arrays`.");
   m.def(
       "one_cut",
-      [](const Problem& p, const In<double>& w, const LossFamily& family, const std::string& rescale,
-         const nb::object& cost, OutputCache& cache, bool cached, const JointArrays& known, int threads) {
+      [](const Problem& p, const In<double>& w, const LossFamily& family, const std::string& rescale, const Cost& cost,
+         OutputCache& cache, bool cached, const JointArrays& known, int threads) {
         expect_size(w, p.dim(), "w");
         expect_gold(p);
         cache.check(p);
@@ -379,7 +388,7 @@ static void bind(nb::module_& m) {
       "problem"_a, "w"_a, "family"_a, "rescale"_a, "cost"_a, "cache"_a, "cached"_a, "known"_a, "threads"_a,
       "The most violated joint constraint at w, where the outputs of the known ones count too: linear term, "
       "direction, violations of all examples, where the parts of their outputs begin, the parts, their factors, their "
-      "costs times gamma, and how much inexact inference may have missed.");
+      "costs times gamma, and how much inexact inference may have missed. cost: as in most_violated.");
   m.def(
       "known_slacks",
       [](const Problem& p, const In<double>& w, const std::string& rescale, const JointArrays& outputs, int threads) {

@@ -1,6 +1,7 @@
 // Python bindings of variance-reduced passes.
 #include "passes/svrg.h"
 
+#include <cmath>
 #include <vector>
 
 #include "bindings/binding.h"
@@ -32,6 +33,7 @@ static void bind(nb::module_& m) {
         expect_size(slope, p.dim(), "slope");
         expect_gold(p);
         if (!(family.beta < kInfinity)) throw InputError("variance-reduced steps need a finite beta.");
+        if (!std::isfinite(time)) throw InputError("time must be finite.");
         const std::vector<int64_t> visits = to_vector(order);
         const std::vector<int8_t> shares = to_vector(levels);
         for (const int8_t level : shares)
@@ -40,7 +42,8 @@ static void bind(nb::module_& m) {
         svrg_pass(p, family, visits, shares, reference.data(), slope.data(), time, check_signals, w.data());
       },
       "problem"_a, "w"_a.noconvert(), "family"_a, "order"_a, "levels"_a, "reference"_a, "slope"_a, "time"_a,
-      "One pass of variance-reduced steps over `order`; `slope` is grad P at the reference.");
+      "One pass of variance-reduced steps over `order`; `slope` is grad P at the reference, and `time` the step size "
+      "that all visits of a pass make together.");
 }
 
 static const Registration registration(bind);

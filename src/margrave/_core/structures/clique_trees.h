@@ -40,8 +40,8 @@ class CliqueTreeStructure final : public FactorGraphStructure {
     for (const auto& tree : trees_) widest = std::max(widest, tree->width());
     return widest;
   }
-  double bytes() const {
-    double most = 0;
+  int64_t bytes() const {
+    int64_t most = 0;
     for (const auto& tree : trees_) most = std::max(most, tree->bytes());
     return most;
   }
