@@ -1,7 +1,7 @@
 // nanobind's conversions of strings, lists and shared pointers, in which an allocation may fail.
 //
 // nanobind declares its conversions noexcept, so a list that does not fit into memory would end the process. Here they
-// may throw; they are called where nanobind turns exceptions into those of Python.
+// may throw; they run where nanobind translates exceptions.
 #pragma once
 
 #include <nanobind/nanobind.h>

@@ -172,8 +172,8 @@ static void bind(nb::module_& m) {
             return decoded(text);
           },
           "columns"_a, "probabilities"_a.none(),
-          "All lines, with columns of words filled in, and optionally with probabilities in misc. A column is given by "
-          "its possible texts and the number of the text of each word. If a head changes, the relation becomes _ "
+          "All lines, with columns of words filled in, and optionally with probabilities in misc. A column is its "
+          "possible texts and, for each word, the index of its text. If a head changes, the relation becomes _ "
           "unless it is filled in too.");
   m.def("table_of_rows", &table_of_rows, "sentences"_a.none(), "columns"_a, "label"_a,
         "The table of sentences of rows of strings, without the label. None for any other input.");

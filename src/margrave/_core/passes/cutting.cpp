@@ -227,7 +227,7 @@ static void bind_cuts(nb::module_& m) {
             cutting_weights(cuts.on(p, {false, 1, CostKind::kParts}, family, w.data()), w.data());
             return to_numpy(std::move(w));
           },
-          "problem"_a, "w(alpha), made anew.")
+          "problem"_a, "Recomputes w(alpha) from the multipliers.")
       .def(
           "slacks",
           [](Cuts& cuts, const Problem& p, const In<double>& w) {
@@ -237,7 +237,7 @@ static void bind_cuts(nb::module_& m) {
             known_slacks(cuts.on(p, {false, 1, CostKind::kParts}, family, nullptr), w.data(), slack.data());
             return to_numpy(std::move(slack));
           },
-          "problem"_a, "w"_a, "The slacks that these constraints ask for at w.");
+          "problem"_a, "w"_a, "The smallest slacks that satisfy these constraints at w.");
 }
 
 }  // namespace
@@ -386,7 +386,7 @@ static void bind(nb::module_& m) {
                                to_numpy(std::move(cut.factor)), to_numpy(std::move(cut.cost)), cut.missed);
       },
       "problem"_a, "w"_a, "family"_a, "rescale"_a, "cost"_a, "cache"_a, "cached"_a, "known"_a, "threads"_a,
-      "The most violated joint constraint at w, where the outputs of the known ones count too: linear term, "
+      "The most violated joint constraint at w, including the outputs of known constraints: linear term, "
       "direction, violations of all examples, where the parts of their outputs begin, the parts, their factors, their "
       "costs times gamma, and how much inexact inference may have missed. cost: as in most_violated.");
   m.def(
@@ -404,7 +404,7 @@ static void bind(nb::module_& m) {
         return to_numpy(std::move(slack));
       },
       "problem"_a, "w"_a, "rescale"_a, "outputs"_a, "threads"_a,
-      "The slacks that the outputs of joint constraints, each as given by one_cut, ask for at w.");
+      "The smallest slacks that satisfy these joint constraints at w, each as given by one_cut.");
 }
 
 static const Registration registration(bind);

@@ -87,7 +87,7 @@ inline CuttingPass cutting_pass(const Cutting& task, const CuttingSettings& sett
   return pass;
 }
 
-// The slacks that the known constraints ask for at w, which need not be the weights of the task.
+// The smallest slacks that satisfy these constraints at w, which need not be the weights of the task.
 inline void known_slacks(const Cutting& task, const double* w, double* slack) {
   Worker worker;
   for (int64_t i = 0; i < task.problem.size(); ++i) {
@@ -192,7 +192,7 @@ struct JointOutputs {
 
 // The most violated constraint at w, by inference or, if `cached`, among the outputs in the cache, to which inference
 // adds its own. `known`: outputs that inference may have missed; without them, the constraints would not tell how much
-// the known outputs of all examples together ask for. The result does not depend on the number of threads.
+// the known outputs of all examples together require. The result does not depend on the number of threads.
 inline OneCut one_cut(const Problem& problem, const Rescaling& rule, const double* w, const LossFamily& family,
                       OutputCache& cache, bool cached, const std::vector<JointOutputs>& known, int threads,
                       const Poll& poll) {
@@ -253,7 +253,7 @@ inline OneCut one_cut(const Problem& problem, const Rescaling& rule, const doubl
   return cut;
 }
 
-// The slacks that the outputs of joint constraints ask for at w, example by example.
+// The smallest slacks that satisfy these joint constraints at w, example by example.
 inline void known_slacks(const Problem& problem, const Rescaling& rule, const std::vector<JointOutputs>& known,
                          const double* w, int threads, const Poll& poll, double* slack) {
   const auto visit = [&](int64_t i, Worker& worker, double*) {

@@ -81,7 +81,7 @@ struct CompactDistributions {
   Of of(const StoredParts& stored, int64_t i, int64_t n) const;
 };
 
-// Parts with this much mass are heavy, or the heaviest of them if there is not room for all.
+// Parts with at least this mass are heavy; if there are too many, only the largest.
 inline constexpr double kHeavy = 1.0 / 1024;
 // The room for heavy parts, as a multiple of the parts of the gold output, which are as many as the mass of an output.
 inline constexpr int64_t kHeavyPerPart = 4;

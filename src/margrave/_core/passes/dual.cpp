@@ -10,7 +10,7 @@
 namespace margrave {
 
 static void bind(nb::module_& m) {
-  nb::class_<Sharing>(m, "Sharing", "How often threads exchange which weights.")
+  nb::class_<Sharing>(m, "Sharing", "The schedule by which threads exchange weights.")
       .def(
           "__init__",
           [](Sharing* self, const Problem& problem, int threads) {

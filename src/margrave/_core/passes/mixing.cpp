@@ -123,7 +123,8 @@ static void bind(nb::module_& m) {
             }
             return to_numpy(std::move(slack));
           },
-          "problem"_a, "w"_a, "family"_a, "threads"_a, "The slacks that the known outputs ask for at w.")
+          "problem"_a, "w"_a, "family"_a, "threads"_a,
+          "The smallest slacks that satisfy the constraints of the known outputs at w.")
       .def(
           "costs",
           [](const Blocks& blocks) {

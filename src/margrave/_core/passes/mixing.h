@@ -300,7 +300,7 @@ inline void weights_of(const Problem& problem, const LossFamily& family, const B
   sum_over_examples(problem, threads, poll, visit, w);
 }
 
-// The slacks that the known outputs ask for at w.
+// The smallest slacks that satisfy the constraints of the known outputs at w.
 inline void known_slacks(const Problem& problem, const LossFamily& family, const Blocks& blocks, const double* w,
                          int threads, const Poll& poll, double* slack) {
   const auto visit = [&](int64_t i, Worker& worker, double*) {

@@ -48,8 +48,8 @@ static void bind(nb::module_& m) {
                                           to_vector(below), to_vector(height), root);
       },
       "above_begin"_a, "above"_a, "below_begin"_a, "below"_a, "height"_a, "root"_a,
-      "Confusing two classes costs the height of the lowest node above both, or `root` if there is none. Given: the "
-      "nodes above each class, the classes below each node, and the height of each node.");
+      "Confusing two classes costs the height of their lowest common ancestor, or `root` if there is none. Arguments: "
+      "the ancestors of each class, the classes below each node, and the height of each node.");
 }
 
 static const Registration registration(bind);

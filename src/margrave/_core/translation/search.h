@@ -1,7 +1,7 @@
 // Derivations of a parsed sentence, scored by a model whose scores depend on neighboring words: cube pruning
 // (Chiang 2007; Huang and Chiang 2007).
 //
-// A Model scores what rules add to the strings of their gaps. It has
+// A Model scores the words that a rule adds around its gaps. It provides
 //
 //   struct State                                       what later rules need to know about a string
 //   bool combine(target, tails, State&, double&) const the state of a rule's string and what the model adds to the
