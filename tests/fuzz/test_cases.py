@@ -35,6 +35,22 @@ def test_seeded_cases_end_in_an_answer_or_in_one_sentence(kind: str, chunk: int,
     assert not wrong, "\n\n".join(wrong)
 
 
+# What makes objects from a state that nothing but a pickle has, and what needs data that no small model has.
+NEVER = {
+    *("core:Inputs.__setstate__", "core:Pairs.__setstate__", "core:Vocabulary.__setstate__"),
+    *("core:given_kernel_features", "core:TreeMap.explain", "core:PhraseTable.__len__"),
+}
+
+
+def test_nearly_every_target_of_the_core_reaches_an_answer(worker: Worker) -> None:
+    """A case that is refused at once tries nothing that comes after the first check."""
+    waiting, first = worker.targets("core"), 0
+    for count in (4, 16, 40):
+        waiting = [name for name in waiting if not worker.seeds(name, first, count).counts["answer"]]
+        first += count
+    assert set(waiting) <= NEVER
+
+
 @pytest.mark.parametrize("path", sorted(KEPT.glob("*.json")), ids=lambda path: path.stem)
 def test_a_case_that_failed_once_does_so_no_more(path: Path, worker: Worker) -> None:
     outcome = worker.case(*read_case(path))

@@ -41,7 +41,7 @@ class Gaps(_core.Problem):
     def radius(self, i: int) -> float:
         return float(np.linalg.norm(self.matrices[i], axis=1).sum())
 
-    def gold(self, i: int) -> NDArray[np.int32]:
+    def gold(self, i: int, k: int = 0) -> NDArray[np.int32]:
         return np.array(self.gold_parts[i], dtype=np.int32)
 
     def cost(self, i: int) -> tuple[Array, float]:

@@ -153,7 +153,7 @@ def test_the_structure_refuses_what_is_no_closed_set_in_one_sentence() -> None:
     assert "bounds" in refusal(make([-1, 0], [0, 2], [0]))
     assert "bounds" in refusal(make([-1, 0], [0, 1], [0], size=2))
     for size in (-1, 2**31, 2**63 - 1):
-        assert "the number of examples must be from 0 to 2147483647" in refusal(make([-1], size=size))
+        assert "the number of examples must be from 0 to 16777216" in refusal(make([-1], size=size))
     two = NodeSets(Taxonomy([-1, 0]))
     learned = FeatureTable("all")
     bind(two, np.eye(1), [{0}], feature_map=learned, classes=[0, 1])
