@@ -490,6 +490,10 @@ LARGE: dict[str, Callable[[], Any]] = {
     "observed_pairs": lambda: _core.observed_pairs(
         TOKENS, 2**31 - 1, 2, np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int32)
     ),
+    "Inputs": lambda: _core.Inputs(
+        _core.Tokens(np.array([0, 1]), np.array([0, 1]), np.array([2**31 - 1], dtype=np.int32), None)
+    ),
+    "sample_all": lambda: _core.sample_all(problem_of(), weights(problem_of()), 1.0, 2**31 - 1, 0, 1),
     "table": lambda: _core.table(
         TOKENS, _core.Pairs(1, 1), np.zeros(1, dtype=np.int64), 2**31 - 1, 1, True, 1.0, False, False, None, None
     ),

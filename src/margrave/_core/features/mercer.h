@@ -76,6 +76,7 @@ class Inputs {
       rows_.example_begin.push_back(size());
       if (!row.index.empty()) attributes_ = std::max(attributes_, row.index.back() + 1);
     }
+    check_used(attributes_, static_cast<int64_t>(rows_.index.size()), "attributes of inputs", kMostUnused);
     arrange();
   }
 
@@ -131,6 +132,7 @@ class Inputs {
   }
 
  private:
+  static constexpr int64_t kMostUnused = int64_t{1} << 26;  // hashed attributes have gaps
   static constexpr int64_t kDense = 4;  // rows with at least a share 1/4 of all attributes are stored densely
 
   // Two rows are the same input if they are the same vector, regardless of order, repeats and zeros.

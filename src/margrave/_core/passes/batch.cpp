@@ -124,7 +124,7 @@ static void bind(nb::module_& m) {
       [](const Problem& p, const Weights& w, double beta, int64_t n, uint64_t seed, int threads, const Weights& theta) {
         const Scores scores = scores_of(p, w, theta);
         expect_beta(beta, "samples");
-        checked_count(n, "outputs per example", 1);
+        checked_count(n, "outputs per example", 1, kMostUnseen);
         std::vector<std::vector<Output>> outputs;
         {
           const nb::gil_scoped_release release;
