@@ -45,3 +45,20 @@ def test_a_problem_has_at_most_22_virtual_functions() -> None:
 def test_every_list_of_operations_is_whole(path: str, opening: str, missing: set[str]) -> None:
     listed = overrides(body(path, opening))
     assert OPERATIONS - listed == missing
+
+
+def test_every_operation_is_bound() -> None:
+    """Properties stand for the traits; optional interfaces have bindings of their own (bindings/interfaces.cpp)."""
+    text = (CORE / "bindings/problem.cpp").read_text()
+    begin = text.index("nb::class_<Problem, PythonProblem>")
+    bound = set(re.findall(r'\.def\w*\(\s*"(\w+)"', text[begin : text.index("nb::class_<BoundProblem", begin)]))
+    assert OPERATIONS - bound == {"traits", *NOT_IN_PYTHON}
+    for trait in re.findall(r"^  \w+ (\w+) = ", body("protocol/problem.h", "struct Traits {"), re.MULTILINE):
+        assert trait in bound
+
+
+def test_lock_step_passes_on_every_operation_of_lanes() -> None:
+    lanes = virtual_functions(body("protocol/lock_step.h", "class Lanes {"))
+    own = virtual_functions(body("protocol/lock_step.h", "class LockStep :"))
+    assert {"logsum", "argmax", "kbest", "sample"} <= lanes and {"score", "scatter_shared"} <= own
+    assert overrides(body("protocol/bound_problem.h", "class BoundLockStep")) == lanes | own

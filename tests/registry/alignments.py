@@ -1,5 +1,7 @@
 """Alignments, and homologues among decoys."""
 
+from collections import Counter
+
 import numpy as np
 
 from margrave import _core
@@ -9,7 +11,7 @@ from margrave.losses import Hamming
 from margrave.structures import Alignment, Homology, NoOutputs
 from margrave.testing.enumeration import Outputs
 from tests.references.alignments import AlignmentParts, alignments, edge_parts
-from tests.registry.cases import Case, register
+from tests.registry.cases import Case, CountedCase, register
 from tests.registry.hypergraphs import part_rows
 
 
@@ -43,7 +45,7 @@ def alignment(
 ) -> Case:
     letters = 4
     longest = 3 if tied or edges else 4  # tests of the structure itself go up to 5
-    outputs, gold, costs, golds, xs, ys = [], [], [], [], [], []
+    outputs, gold, costs, golds, xs, ys, items = [], [], [], [], [], [], []
     for k in range(size):
         n, m = (1, 1) if k == 0 else (int(a) for a in rng.integers(1, longest + 1, 2))
         x, y = distinct_letters(rng, letters, n), distinct_letters(rng, letters, m)
@@ -58,6 +60,7 @@ def alignment(
         costs.append(np.array(wrong) if not tied else np.zeros(len(every)))
         xs.append(x)
         ys.append(y)
+        items.append([Counter(each) for each in every])
     structure = Alignment(mode, gaps, tied, edges, letters)
     bound = structure.bind(
         structure.learn(golds),
@@ -66,7 +69,7 @@ def alignment(
     )
     rows, matrices = part_rows(rng, [each.n for each in outputs], 5)
     features = _core.sparse_parts(5, rows, bound.choices, bound.repeats)
-    return Case(_core.join(bound, features), outputs, gold, costs, matrices)
+    return CountedCase(_core.join(bound, features), outputs, gold, costs, matrices, items=items)
 
 
 @register("homology, local", mode="local")

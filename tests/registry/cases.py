@@ -1,7 +1,8 @@
 """A problem to test contracts on, with what the core must agree with, and how one is registered."""
 
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,13 @@ class Kind:
 
     def __call__(self, seed: int, cost: str = "hamming", size: int = 4) -> Case:
         return self.make(np.random.default_rng(seed), cost, size)
+
+
+@dataclass
+class CountedCase(Case):
+    """A case whose outputs have items other than their parts: those of every output of every example."""
+
+    items: list[list[Counter[Any]]] = field(default_factory=list)
 
 
 KINDS: list[Kind] = []

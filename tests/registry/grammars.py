@@ -17,7 +17,7 @@ from margrave.structures.constituents import checked_trees
 from margrave.structures.grammar import Grammar
 from margrave.testing.enumeration import Outputs, Parts
 from tests.references.grammars import PartNumbers, derivations, random_grammar, trees_of
-from tests.registry.cases import Case, register
+from tests.registry.cases import Case, CountedCase, register
 from tests.registry.labels import Rows
 
 
@@ -80,7 +80,7 @@ def constituent_case(
         outputs=rules,
         costs=Hamming(),
     )
-    outputs, golds, costs = [], [], []
+    outputs, golds, costs, items = [], [], [], []
     for tree, number, flag in zip(gold, numbers, flags, strict=True):
         left = {cell for cell, kept in zip(number.cells, flag, strict=True) if kept}
         left |= {(node.begin, node.end) for node in rules.derive(tree)}
@@ -92,7 +92,8 @@ def constituent_case(
         outputs.append(Outputs(number.count, ys))
         golds.append(right)
         costs.append(np.array([wrong_constituents(number, right, y) for y in ys], dtype=float))
-    return Case(bound.problem, outputs, golds, costs, rows.matrices())
+        items.append([labeled_spans(number, y) for y in ys])
+    return CountedCase(bound.problem, outputs, golds, costs, rows.matrices(), items=items)
 
 
 def labeled_spans(number: PartNumbers, y: Parts) -> Counter[tuple[str, int]]:
