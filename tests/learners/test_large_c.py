@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from margrave import Hinge, Log, LossFamily, SoftmaxMargin
+from margrave import Hinge, Log, LossFamily, SequenceTagger, SoftmaxMargin
 from margrave.learners import BCFW, CCCP, EG, LBFGS, LEARNERS, Auto, Ended, Objective, Solution, auto
 from margrave.losses import DifferenceOfLosses
 from margrave.maps import FeatureTable
@@ -74,6 +74,25 @@ def test_auto_leaves_a_large_c_to_lbfgs(loss: LossFamily, monkeypatch: pytest.Mo
         assert Auto().solve(objective).converged
     inner = CCCP()._inner(DifferenceOfLosses(1.0, 1.0), problem, 1e4)
     assert inner == LBFGS()
+
+
+@pytest.mark.parametrize(("C", "weight"), [(1e4, 1.0), (1.0, 1e4), (1e-2, 1e6), (1e-2, 9e3), (1e4, 1e-4)])
+@pytest.mark.parametrize("how_many", ["one", "all"])
+def test_auto_chooses_by_the_largest_c_of_an_example(
+    C: float, weight: float, how_many: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The weight of a loss is C times the weight of its example."""
+    monkeypatch.setattr(auto, "_FEWEST_PARTS", 0)
+    monkeypatch.setattr(auto, "FEW_WEIGHTS", 0)
+    problem, _ = problem_named("untied", Log())
+    rest = weight if how_many == "all" else 1e-3 * weight
+    weights = np.full(problem.size, rest)
+    weights[-1] = weight
+    assert Objective(problem, Log(), C=C, sample_weight=weights).largest_weight == pytest.approx(C * weight)
+    X, y = [[["a"], ["b"]], [["b"], ["c"]]], [["s", "t"], ["t", "t"]]
+    fitted = SequenceTagger(C=C, max_iter=1000).fit(X, y, sample_weight=[rest, weight])
+    assert fitted.learner_ == (LBFGS() if C * weight >= 100 else EG())
+    assert Auto().solve(Objective(problem, Log(), C=C, sample_weight=weights, tol=1e-2, n_jobs=1)).converged
 
 
 @pytest.mark.parametrize("C", CS)

@@ -194,7 +194,8 @@ class StructuredEstimator(Estimator, StructuredModel, saved_as=""):
         return self
 
     def _chosen_learner(self, objective: Objective) -> Learner:
-        return learner_named(self.learner).resolve(objective.loss, objective.problem, objective.C, objective.tol)
+        chosen = learner_named(self.learner)
+        return chosen.resolve(objective.loss, objective.problem, objective.largest_weight, objective.tol)
 
     def _n_starts(self, loss: LossFamily) -> int:
         """The number of weights to start from."""

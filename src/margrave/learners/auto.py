@@ -21,7 +21,7 @@ _FEWEST_PARTS = 50_000
 # Up to this number of weights, L-BFGS learns the curvature in few passes. All examples then use the same weights, and a
 # step of EG on one of them undoes some of what others have gained (docs/choosing.md has the measurements).
 FEW_WEIGHTS = 1000
-# From this C on, steps of EG on one example undo most of what others have gained, and L-BFGS takes about as many passes
+# From this C_i on, steps of EG on one example undo most of what others have gained, and L-BFGS takes about as many passes
 # as for a smaller C.
 _LARGE_C = 100.0
 _MOST_BYTES_IN_DOUBLE = 2 * 10**8  # of the distributions of EG, beyond which they are stored compactly
@@ -56,7 +56,7 @@ class Auto(Learner):
     )
 
     def resolve(self, loss: LossFamily, problem: _core.Problem, C: float = 1.0, tol: float = 1e-4) -> Learner:
-        """The learner for this loss on this problem with this C, to this relative gap."""
+        """The learner for this loss on this problem, whose largest C_i is C, to this relative gap."""
         if not loss.convex:
             whole = loss.latent and loss.smooth and problem.euclidean and problem.exact
             return LBFGS() if whole else CCCP()
@@ -84,4 +84,6 @@ class Auto(Learner):
 
     def solve(self, objective: Objective, state: Any = None) -> Solution:
         """The solution of the chosen learner."""
-        return self.resolve(objective.loss, objective.problem, objective.C, objective.tol).solve(objective, state)
+        return self.resolve(objective.loss, objective.problem, objective.largest_weight, objective.tol).solve(
+            objective, state
+        )

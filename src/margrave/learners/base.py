@@ -99,7 +99,7 @@ class Learner(Stored, kind="learner"):
         return objective.max_iter or self.default_max_iter
 
     def resolve(self, loss: LossFamily, problem: _core.Problem, C: float = 1.0, tol: float = 1e-4) -> "Learner":
-        """The learner that does the work: itself, unless it chooses another one, for this C and smaller ones."""
+        """The learner that does the work: itself, unless it chooses another one, for C_i up to this C."""
         return self
 
     def required_bytes(self, loss: LossFamily, problem: _core.Problem) -> int | None:

@@ -92,7 +92,7 @@ class CCCP(Learner):
         """One convex problem, and the objective at its solution; the weights stay if that is no lower."""
         objective = state.objective
         problem = state.convex_problem(objective.tol / 10 if self.inner_tol is None else self.inner_tol)
-        inner = self._inner(objective.loss, objective.problem, objective.C)
+        inner = self._inner(objective.loss, objective.problem, objective.largest_weight)
         found = inner.solve(problem)
         interrupted = _INTERRUPTIONS.get(found.ended)
         if interrupted and state.primal < inf:

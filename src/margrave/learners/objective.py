@@ -111,6 +111,11 @@ class Objective:
         """C_i = C sample_weight_i."""
         return self.C * (np.ones(self.problem.size) if self.sample_weight is None else self.sample_weight)
 
+    @property
+    def largest_weight(self) -> float:
+        """The largest C_i, by which a learner is chosen."""
+        return self.C if self.sample_weight is None else self.C * float(self.sample_weight.max())
+
     @cached_property
     def rounding(self) -> Rounding:
         """Bounds on the rounding errors of P, its gradient and D."""
