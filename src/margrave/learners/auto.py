@@ -21,8 +21,8 @@ _FEWEST_PARTS = 50_000
 # Up to this number of weights, L-BFGS learns the curvature in few passes. All examples then use the same weights, and a
 # step of EG on one of them undoes some of what others have gained (docs/choosing.md has the measurements).
 FEW_WEIGHTS = 1000
-# From this C_i on, steps of EG on one example undo most of what others have gained, and L-BFGS takes about as many passes
-# as for a smaller C.
+# From this C_i on, steps of EG on one example undo most of what others have gained, and L-BFGS takes about as many
+# passes as for a smaller C.
 _LARGE_C = 100.0
 _MOST_BYTES_IN_DOUBLE = 2 * 10**8  # of the distributions of EG, beyond which they are stored compactly
 _MOST_BYTES = 4 * 10**9  # of distributions of EG, beyond which it is not chosen
