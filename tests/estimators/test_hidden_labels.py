@@ -54,6 +54,33 @@ def test_labels_that_no_graph_shows_are_told_apart(hidden: int, leaves: int, see
     assert model.certificate_.primal <= with_one.certificate_.primal * 1.02
 
 
+@pytest.mark.parametrize("pairs", ["directed", "symmetric", "equal"])
+@pytest.mark.parametrize("learner", ["auto", "cccp"])
+@pytest.mark.parametrize(("hidden", "leaves"), [(2, 4), (3, 4), (4, 6)])
+def test_no_start_stays_where_labels_that_no_graph_shows_look_alike(
+    hidden: int, leaves: int, learner: str, pairs: str
+) -> None:
+    """w = 0 is on the way to a saddle: weights for all pairs of labels keep the labels of the centers alike."""
+    X, Y = stars(hidden, leaves, n=40)
+    alike = objective_of_leaves_alone(Y)
+    found = set()
+    for seed in range(3):
+        model = GraphLabeler(pairs=pairs, learner=learner, starts=1, random_state=seed).fit(X, Y)
+        assert model.certificate_.primal < 0.9 * alike
+        found.add(model.coef_.tobytes())
+    assert len(found) == 3
+    several = GraphLabeler(pairs=pairs, learner=learner, starts=2).fit(X, Y)
+    assert all(each["objective"] < 0.9 * alike for each in several.starts_)
+
+
+def objective_of_leaves_alone(Y: list[list[Any]]) -> float:
+    """The lowest objective if the labels of leaves do not depend on the center."""
+    leaves = [label for y in Y for label in y if label is not None]
+    return float(
+        GraphLabeler().fit([([["leaf"]], [])] * len(leaves), [[label] for label in leaves]).certificate_.primal
+    )
+
+
 @pytest.mark.parametrize("starts", [1, 2, 3, 5])
 def test_it_says_how_many_starts_agree_with_the_lowest_objective(starts: int) -> None:
     model = GraphLabeler(starts=starts).fit(*stars(2))

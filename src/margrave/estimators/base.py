@@ -34,7 +34,7 @@ from margrave.losses import Cost, LossFamily, loss_named
 from margrave.maps.base import FeatureMap
 from margrave.memory import within_memory
 
-_SPREAD = 0.1  # the deviation of random weights to start from
+SPREAD = 0.1  # the deviation of random weights to start from
 _FAR = 0.1  # of the norm of the gradient at w = 0: learners that end with more are far from a stationary point
 _AGREE = 10  # times tol of the lowest objective: starts that end this close to it agree
 
@@ -202,14 +202,14 @@ class StructuredEstimator(Estimator, StructuredModel, saved_as=""):
         return 1
 
     def _best_of_starts(self, starts: int, objective: Callable[[], Objective]) -> tuple[Learner, Solution]:
-        """The solution with the lowest objective of a loss that is not convex; the first start is the learner's own."""
+        """The solution with the lowest objective of a loss that is not convex, from its own start and from others."""
         rng = np.random.default_rng(self.random_state)
         best: tuple[float, Learner, Solution] | None = None
         self.starts_ = []
         for k in range(starts):
             one = objective()
             if k > 0:
-                one.start = _SPREAD * rng.standard_normal(one.problem.dim)
+                one.start = SPREAD * rng.standard_normal(one.problem.dim)
             learner = self._chosen_learner(one)
             solution = learner.solve(one)
             value, slope = one.value_and_gradient(solution.w)

@@ -8,7 +8,7 @@ import numpy as np
 
 from margrave.binding import bind
 from margrave.errors import MargraveError
-from margrave.estimators.base import Training
+from margrave.estimators.base import SPREAD, Training
 from margrave.estimators.graph_inference import GraphEstimator
 from margrave.estimators.models.graph_labeler import GraphModel, observed
 from margrave.examples import Examples
@@ -20,6 +20,7 @@ from margrave.maps.graphs import GraphMap
 from margrave.maps.table import hash_bits_of
 
 _ROUNDS = 200  # of cccp by default; EM approaches its end slowly
+_FIRST = 1  # with the seed: the first start draws other numbers than those after it
 
 
 class GraphLabeler(GraphModel, GraphEstimator):
@@ -105,7 +106,9 @@ class GraphLabeler(GraphModel, GraphEstimator):
             return super()._objective(training, loss, kind, **more)
         bound, examples = training.bound, training.examples.having(allowed=[observed(each) for each in labels])
         known = bind(bound.structure, training.feature_map, examples, outputs=bound.outputs).problem
-        start = np.zeros(known.dim)
+        # Not zero: there, labels and states that no graph shows look alike, and weights for all pairs of labels keep
+        # them so, up to a saddle that no learner leaves.
+        start = SPREAD * np.random.default_rng([self.random_state, _FIRST]).standard_normal(known.dim)
         return super()._objective(training, loss, HiddenObjective, start=start, observed=known, **more)
 
     def _fit_path(self, examples: Examples, Cs: Any) -> list[Any]:

@@ -138,7 +138,7 @@ class GraphSettings(GraphInferenceSettings):
         3,
         "Number of starting points where labels are unknown or have hidden states; the model with the lowest objective "
         "wins.",
-        python="The first is zero, the others are random.",
+        python="All are random (`random_state`).",
         at_least=1,
         at_most=1000,
     )
