@@ -110,6 +110,42 @@ def test_rules_restrict_graphs_to_the_labelings_that_follow_them(seed: int) -> N
     assert_allclose(model.certificate_.primal, 0.5 * model.coef_ @ model.coef_ + 3.0 * total, rtol=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("inference", ["exact", "bp", "trw"])
+@pytest.mark.parametrize("loss", ["log", "softmax-margin", "hinge"])
+def test_graphs_are_decoded_by_marginals_if_they_are_approximate(inference: str, loss: str) -> None:
+    rng = np.random.default_rng(1)
+    y = [rng.integers(0, 3, (3, 4)) for _ in range(20)]
+    X = [each + rng.standard_normal(each.shape) for each in y]
+    settings = {"inference": inference, "C": 10.0, "max_iter": 20}
+    learner = "sgd" if loss == "hinge" else "auto"
+    model, *ways = (
+        GraphLabeler(loss, learner=learner, decode=decode, **settings).fit(X, y)
+        for decode in ("auto", "best", "marginals")
+    )
+    best, marginals = (each.predict(X) for each in ways)
+    assert any((a != b).any() for a, b in zip(best, marginals, strict=True))
+    expected = best if inference == "exact" or loss == "hinge" else marginals
+    for found, each in zip(model.predict(X), expected, strict=True):
+        assert_array_equal(found, each)
+    assert GraphLabeler().decode == "auto"
+
+
+def test_graphs_with_rules_are_decoded_by_their_best_labeling() -> None:
+    """The most probable label of each node may break a rule."""
+    nodes = [[["x"], ["x"], ["y"]]] * 8
+    model = GraphLabeler(inference="bp", C=10.0).fit(
+        [Graph(each, [(0, 1), (1, 2)]) for each in nodes], [["r", "r", "b"], ["b", "r", "b"]] * 4
+    )
+    rules = [[], [Xor([(0, "r"), (1, "r"), (2, "r")])], [], [Xor([(0, "r"), (1, "r"), (2, "r")])]]
+    new = [Graph(each, [(0, 1), (1, 2)], rules=rule) for each, rule in zip(nodes, rules, strict=False)]
+    allowed = [None, None, [{"b"}, None, None], [{"b"}, None, None]]
+    labels = model.predict(new, allowed=allowed)
+    assert [each.count("r") for each in labels][1::2] == [1, 1]
+    assert labels[3] == ["b", "r", "b"]
+    assert labels[::2] == model.set_params(decode="marginals").predict(new[::2], allowed=allowed[::2])
+
+
 def test_rules_that_cannot_hold_are_refused_with_the_example() -> None:
     nodes, edges = [["a"], ["b"]], [(0, 1)]
     xor = Xor([(0, "r"), (1, "r")])

@@ -150,10 +150,13 @@ class GraphSettings(GraphInferenceSettings):
         at_least=1,
         at_most=10**6,
     )
+    # The default was measured on training data (docs/choosing.md).
     decode: str = option(
-        "best",
+        "auto",
         "Which labels are predicted.",
         choices={
+            "auto": "marginals for losses of probabilities, such as log, with approximate inference, and otherwise "
+            "best; graphs with rules always have the best, which follows them",
             "best": "the labeling of the whole graph with the highest score",
             "marginals": "the most probable label of each node",
         },

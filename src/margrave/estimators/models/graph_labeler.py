@@ -103,9 +103,24 @@ class GraphModel(GraphSettings, ApproximateModel, saved_as="GraphLabeler"):
         return np.minimum(difference, 0.0)
 
     def _predict(self, examples: Examples) -> Any:
-        check_choice("way to decode", self.decode, ("best", "marginals"))
-        if self.decode == "best":
+        if self._way_to_decode() == "best":
             return super()._predict(examples)
+        labels = self._most_probable(examples)
+        ruled = [i for i, graph in enumerate(examples.X) if graph.rules] if self.decode == "auto" else []
+        if ruled:
+            for i, best in zip(ruled, super()._predict(examples.some(ruled)), strict=True):
+                labels[i] = best
+        return labels
+
+    def _way_to_decode(self) -> str:
+        """What `decode` stands for; graphs with rules are another matter."""
+        check_choice("way to decode", self.decode, ("auto", "best", "marginals"))
+        if self.decode == "auto":
+            return "marginals" if self.inference != "exact" and self._has_probabilities() else "best"
+        return self.decode
+
+    def _most_probable(self, examples: Examples) -> Any:
+        """The label of each node with the largest marginal."""
         bound = self._bind(examples)
         begin, _, mu = _core.marginals_all(bound.problem, self.coef_, self._temperature(), self._threads())
         names = self.classes_.tolist()
