@@ -144,3 +144,17 @@ def test_a_data_frame_has_the_same_weights() -> None:
     assert chosen.weight.tolist() == [weights["token", "w=dog", "N"]]
     assert frame[frame.group == "start"].label.tolist() == ["D", "N", "V"]
     assert "transition" in repr(weights)
+
+
+@pytest.mark.parametrize("name", [("no", "such"), "word", (), 3, ("feature", "x" * 5000, "L"), ["list"]])
+def test_an_unknown_name_is_an_error_of_one_sentence_and_a_key_error(name: Any) -> None:
+    weights = SequenceTagger().fit([[["a"], ["b"]]], [["s", "t"]]).weights_
+    known = next(iter(weights))
+    with pytest.raises(MargraveError) as raised:
+        weights[name]
+    message = str(raised.value)
+    assert isinstance(raised.value, KeyError)
+    assert message.startswith("there is no weight with the name ") and message.endswith(f"such as {known!r}.")
+    assert len(message) < 500 and "\n" not in message
+    assert weights.get(name) is None and name not in weights
+    assert weights.get(known) == weights[known]

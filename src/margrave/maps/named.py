@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from margrave.errors import MargraveError
+from margrave.errors import MargraveError, quoted
 
 Name = tuple[Any, ...]  # (group, feature, label), (group, feature) or (group, label)
 
@@ -99,6 +99,22 @@ class Block:
         return np.zeros(0, dtype=np.int64) if row is None else np.flatnonzero(self.row == row)
 
 
+class UnknownWeightError(MargraveError, KeyError):
+    """There is no weight of this name; it is a KeyError, as mappings raise.
+
+    Parameters
+    ----------
+    name : the name.
+    other : the name of a weight, as an example; None if no weight has one.
+    """
+
+    def __init__(self, name: Any, other: Name | None) -> None:
+        example = "no weight has one" if other is None else f"a name is a tuple such as {quoted(other)}"
+        super().__init__(f"there is no weight with the name {quoted(name)}: {example}.")
+
+    __str__ = Exception.__str__  # A KeyError shows its argument quoted.
+
+
 class NamedWeights(Mapping[Name, float]):
     """The weights of a model by name.
 
@@ -125,7 +141,7 @@ class NamedWeights(Mapping[Name, float]):
         for block, begin in zip(self.blocks, self._begin.tolist(), strict=False):
             if block.group == group and (place := block.place(tuple(rest))) is not None:
                 return float(self._w[begin + place])
-        raise KeyError(name)
+        raise UnknownWeightError(name, next(iter(self), None))
 
     def items(self) -> ItemsView[Name, float]:
         """The names with their weights."""
