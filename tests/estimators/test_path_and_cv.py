@@ -19,6 +19,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, KFold, ShuffleSplit
 
 from margrave import (
+    PCFG,
+    GenerativeAligner,
     Hinge,
     HMMTagger,
     LinearClassifier,
@@ -624,3 +626,16 @@ def test_a_learner_that_files_cannot_name_leaves_its_name(tmp_path: Path, monkey
     assert (tmp_path / "again").read_bytes() == (tmp_path / "model").read_bytes()
     with pytest.raises(MargraveError, match="unknown learner 'own'"):
         loaded.estimator().fit(X, y)
+
+
+@pytest.mark.parametrize("kind", [PCFG, GenerativeAligner, HMMTagger])
+def test_counted_models_say_that_they_have_no_path(kind: Any) -> None:
+    for model in (kind(), clone(kind()), pickle.loads(pickle.dumps(kind()))):
+        assert not hasattr(model, "fit_path")
+        with pytest.raises(MargraveError, match=rf"^{kind.__name__} counts and .* no path of C: use fit\.$") as raised:
+            model.fit_path([], [], [1.0])
+        assert isinstance(raised.value, AttributeError)
+        with pytest.raises(AttributeError, match="has no attribute 'anything'"):
+            print(model.anything)
+    with pytest.raises(MargraveError, match="needs an estimator that has a C and fit_path"):
+        PathCV(kind()).fit([["a"]], [["b"]])

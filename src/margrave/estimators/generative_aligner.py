@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from margrave.data.substitution import SubstitutionMatrix
 from margrave.errors import MargraveError
-from margrave.estimators.estimator import Estimator
+from margrave.estimators.counted import CountedEstimator
 from margrave.estimators.models.generative_aligner import CountedAlignerModel, has_candidates
 from margrave.estimators.models.homology_ranker import known_homologues, with_candidates
 from margrave.estimators.models.sequence_aligner import AlignerModel, known_matches
@@ -40,7 +40,7 @@ def log_odds(
     return found
 
 
-class GenerativeAligner(Estimator, CountedAlignerModel):
+class GenerativeAligner(CountedEstimator, CountedAlignerModel):
     """Counts matched letters of known alignments, and scores them by their log-odds.
 
     It predicts as `SequenceAligner` does, with log-odds in natural logarithms as weights. Counting minimizes no

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from margrave.data.classes import label_numbers
 from margrave.errors import MargraveError
-from margrave.estimators.estimator import Estimator
+from margrave.estimators.counted import CountedEstimator
 from margrave.estimators.models.hmm_tagger import ANY_WORD, Floats, HMMModel, check_sentences, classes_of, word_symbol
 from margrave.estimators.models.sequences import as_lists, check_any, not_empty, numbered, without_empty
 from margrave.estimators.weighting import weighted
@@ -36,7 +36,7 @@ from margrave.structures.base import Labels
 from margrave.structures.chain import check_labels
 
 
-class HMMTagger(Estimator, HMMModel):
+class HMMTagger(CountedEstimator, HMMModel):
     """Predicts a tag for every word of a sentence by a hidden Markov model, which is estimated by counting.
 
     A sentence is a list of strings.

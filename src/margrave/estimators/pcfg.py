@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave.binding import bind
-from margrave.estimators.estimator import Estimator
+from margrave.estimators.counted import CountedEstimator
 from margrave.estimators.model import Origin
 from margrave.estimators.models.pcfg import PCFGModel
 from margrave.estimators.weighting import weighted
@@ -15,7 +15,7 @@ from margrave.maps import SpanMap
 from margrave.structures.grammar import Grammar
 
 
-class PCFG(Estimator, PCFGModel):
+class PCFG(CountedEstimator, PCFGModel):
     """A probabilistic context-free grammar: the probability of a rule is its share among the rules of its symbol.
 
     It is decoded like the grammars of `ConstituencyParser`, whose weights are then log probabilities. Only the unary
