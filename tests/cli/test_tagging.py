@@ -21,6 +21,7 @@ import pytest
 
 import margrave
 from margrave import metrics
+from margrave.cli import reports
 from margrave.cli.options import command_option
 from margrave.cli.streams import one_line_messages
 from margrave.data import convert_tags
@@ -415,6 +416,29 @@ def test_every_loss_has_a_learner_and_says_whether_it_is_certified(
                  "gap", "stopped", "model"):  # fmt: skip
         assert re.search(rf"^{name} +\S", summary, re.MULTILINE), name
     assert str(model) in summary
+
+
+@pytest.mark.parametrize("learner", ["eg", "lbfgs"])
+@pytest.mark.parametrize("much", [0, 10**7])
+def test_the_summary_tells_the_memory_of_the_learner_if_it_is_much(
+    small: Path, tmp_path: Path, learner: str, much: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reports, "_MUCH", much)
+    options = ["train", small, "-o", tmp_path / "small.margrave", "--learner", learner]
+    report = json.loads(run(*options, "--json").stdout)
+    assert (report["learner_bytes"] is not None) == (learner == "eg")
+    found = re.search(r"^memory +\S.* besides data and weights$", run(*options).stdout, re.MULTILINE)
+    assert (found is not None) == (much == 0)
+
+
+@pytest.mark.parametrize("flag", ["--cost", "--label-cost", "--cost-matrix"])
+def test_a_loss_without_a_cost_names_the_option_that_was_given(small: Path, tmp_path: Path, flag: str) -> None:
+    matrix = tmp_path / "costs.txt"
+    matrix.write_text("O I-A\nO 0 2\nI-A 1 0\n")
+    value = {"--cost": "hamming", "--label-cost": "O=2", "--cost-matrix": str(matrix)}[flag]
+    result = run("train", small, "-o", tmp_path / "small.margrave", "--loss", "log", flag, value)
+    assert result.exit_code != 0
+    assert f"--loss log does not use {flag}: choose another loss" in result.stderr
 
 
 def test_the_reported_objective_is_that_of_the_weights_kept(small: Path, tmp_path: Path) -> None:

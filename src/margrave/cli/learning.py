@@ -130,7 +130,8 @@ def chosen_loss(values: Mapping[str, Any], default: Any, cost: Any, settings: Ma
     if cost is not None and not member.get("gamma", named.gamma):
         others = "latent-hinge" if named.latent else "hinge or softmax-margin"
         remedy = "use a larger --gamma" if member else f"choose another loss, such as {others}"
-        raise MargraveError(f"--loss {name} does not use --cost: {remedy}.")
+        given = next((each for each in ("label_cost", "cost_matrix") if values.get(each)), "cost")
+        raise MargraveError(f"--loss {name} does not use --{given.replace('_', '-')}: {remedy}.")
     settings = {**settings, **own}
     if member:
         return _member(name, named, member, settings)

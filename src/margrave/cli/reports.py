@@ -9,6 +9,8 @@ from margrave.errors import counted
 if TYPE_CHECKING:
     from margrave.estimators.base import StructuredEstimator
 
+_MUCH = 10**7  # bytes; learners that take less have no row
+
 
 def certificate_report(model: "StructuredEstimator", cost: Any) -> dict[str, Any]:
     """The objective, and how near its minimum the model is; `cost` is that of wrong outputs, if the loss has one."""
@@ -64,11 +66,18 @@ def training_summary(report: Mapping[str, Any], notes: Iterable[tuple[str, str]]
             *notes,
             *_loss_rows(report),
             ("seconds", f"{report['seconds']:.1f}"),
+            *_memory_rows(report),
             *certificate_rows(report),
             *([] if dev is None else [("dev", dev)]),
             _file_row(report),
         ]
     )
+
+
+def _memory_rows(report: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """How much memory the learner took, if that is much and known."""
+    size = report["learner_bytes"] or 0
+    return [("memory", f"{_size(size)} besides data and weights")] if size >= _MUCH else []
 
 
 def inspection_summary(report: Mapping[str, Any], more: str) -> str:

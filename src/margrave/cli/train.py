@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import typer
@@ -73,6 +74,7 @@ def train(kind: type[Task], values: dict[str, Any]) -> None:
             task = task.for_one_run()
         job = task.job(values["data"], values["dev"])
         model: Any = job.estimator
+        memory = _observe_memory(model, job.fit_options)
         model.fit(job.X, job.y, checkpoint=checkpoint, **job.fit_options)
         model.metadata_ = job.metadata
         with no_interrupt():
@@ -85,7 +87,7 @@ def train(kind: type[Task], values: dict[str, Any]) -> None:
 
     with one_line_messages("interrupted."):
         report = {**training_report(model, task.cost_of(model)), **job.sizes, **task.sizes(model)}
-        report |= task.training_notes(model)
+        report |= task.training_notes(model) | {"learner_bytes": memory()}
         if not model.coef_.any() and report["learner"] != "lp":  # which says so itself
             write_error("warning: every weight is zero, so all outputs score the same: try another -C or --cost.")
         if job.dev is not None:
@@ -99,6 +101,22 @@ def train(kind: type[Task], values: dict[str, Any]) -> None:
             write(training_summary(report, task.training_rows(report), dev))
     if interrupted:
         raise typer.Exit(interrupted_code())
+
+
+def _observe_memory(model: Any, fit_options: dict[str, Any]) -> Callable[[], int | None]:
+    """Lets a fit tell how much memory its learner takes besides data and weights; None if it does not know before."""
+    from margrave.estimators.base import StructuredEstimator
+    from margrave.learners import Observer
+
+    found: list[int | None] = []
+
+    class Watching(Observer):
+        def begin(self, objective: Any, learner: Any) -> None:
+            found.append(learner.required_bytes(objective.loss, objective.problem))
+
+    if isinstance(model, StructuredEstimator):
+        fit_options["observers"] = [*fit_options.get("observers", ()), Watching()]
+    return lambda: max((size for size in found if size is not None), default=None)
 
 
 def _check_places(output: str, checkpoint: str | None, inputs: list[str | None]) -> None:
