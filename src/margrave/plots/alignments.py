@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from margrave.errors import MargraveError
-from margrave.plots.saving import fonts_for, require_matplotlib
+from margrave.plots.saving import drawable, fonts_for, require_matplotlib, texts_as_they_are
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -33,7 +33,6 @@ def substitution_diagram(
     titles : the names of both.
     """
     require_matplotlib()
-    from matplotlib import rc_context
     from matplotlib.figure import Figure
 
     letters = list(matrix.letters)
@@ -44,13 +43,13 @@ def substitution_diagram(
         tables.append((titles[1], reference.table(letters), reference))
     most = max(float(np.abs(table).max()) for _, table, _ in tables) or 1.0
     side = max(3.2, 0.24 * len(letters) + 1.0) if len(letters) <= _LARGE else 7.0
-    with rc_context({"font.family": fonts_for(letters)}):
+    with texts_as_they_are(fonts_for(letters)):
         figure = Figure(figsize=(side * len(tables) + 1.0, side + 0.5), layout="constrained")
         panels = figure.subplots(1, len(tables), squeeze=False)[0]
         for axes, (title, table, of) in zip(panels, tables, strict=True):
             image = axes.imshow(table, cmap="RdBu", vmin=-most, vmax=most)
             gaps = f"gaps: {of.gap_open:.1f} and {of.gap_extend:.1f} for each further letter"
-            axes.set_title(f"{title}\n{gaps}", fontsize=9, color=_INK)
+            axes.set_title(drawable(f"{title}\n{gaps}"), fontsize=9, color=_INK)
             _name(axes.xaxis, letters)
             _name(axes.yaxis, letters)
             axes.xaxis.tick_top()
@@ -84,7 +83,6 @@ def posterior_diagram(
     title : above the picture.
     """
     require_matplotlib()
-    from matplotlib import rc_context
     from matplotlib.figure import Figure
 
     values = np.asarray(table, dtype=float)
@@ -96,7 +94,7 @@ def posterior_diagram(
             raise MargraveError(f"the pair ({i}, {j}) is outside of sequences of {n} and {m} letters.")
     small = max(n, m) <= _LARGE
     unit = min(0.22, 9.0 / max(n, m))
-    with rc_context({"font.family": fonts_for([title, *map(str, x), *map(str, y)])}):
+    with texts_as_they_are(fonts_for([title, *map(str, x), *map(str, y)])):
         figure = Figure(figsize=(max(3.0, unit * m) + 1.8, max(2.2, unit * n) + 1.2), layout="constrained")
         axes = figure.subplots()
         image = axes.imshow(values.clip(0.0, 1.0), cmap="Greys", vmin=0, vmax=1, interpolation="nearest")
@@ -115,7 +113,7 @@ def posterior_diagram(
             axes.tick_params(length=0, labelsize=7)
         axes.xaxis.tick_top()
         if title:
-            axes.set_title(title, fontsize=9, color=_INK)
+            axes.set_title(drawable(title), fontsize=9, color=_INK)
         figure.colorbar(image, ax=axes, shrink=0.8, label="posterior probability")
         if len(predicted) or gold:
             figure.legend(loc="outside lower center", ncols=2, fontsize=8, frameon=False)
@@ -125,4 +123,4 @@ def posterior_diagram(
 def _name(axis: Any, letters: Sequence[str]) -> None:
     """The letters along an axis, unless they are too many."""
     if len(letters) <= _LARGE:
-        axis.set_ticks(range(len(letters)), letters)
+        axis.set_ticks(range(len(letters)), [drawable(letter) for letter in letters])

@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from margrave.plots.saving import fonts_for
+from margrave.plots.saving import drawable, fonts_for
 
 WORD, TAG, LABEL = 11.0, 7.5, 7.5  # sizes of text
 MARGIN = 14.0
@@ -16,11 +16,6 @@ _LONGEST = 30  # characters that are shown of a word, tag or label
 def short(text: str) -> str:
     """A text that is not too long to be drawn."""
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
-
-
-def drawable(text: str) -> str:
-    """The text with what stands for half of a character (a lone surrogate) replaced, which no font can draw."""
-    return text.encode("utf-8", "replace").decode()
 
 
 def confidence_colors() -> Callable[[float], Any]:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from margrave.errors import MargraveError
-from margrave.plots.saving import fonts_for, require_matplotlib
+from margrave.plots.saving import drawable, fonts_for, require_matplotlib, texts_as_they_are
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -59,27 +59,27 @@ def graph_diagram(
     colors = _colors(known)
     strength = np.ones(n) if probabilities is None else np.clip(np.asarray(probabilities, dtype=float), 0.0, 1.0)
     faces = np.array([_paler(colors[name], p) for name, p in zip(names, strength, strict=True)])
-    family = fonts_for(map(str, known))
-    if shape is not None:
-        if shape[0] * shape[1] != n:
-            raise MargraveError(f"a grid of {shape} has {shape[0] * shape[1]} cells, and there are {n} nodes.")
-        panels = [(faces, names)]
-        if gold is not None:
-            panels.append((np.array([_paler(colors[name], 1.0) for name in gold]), list(gold)))
-        size = min(8.0, max(2.0, 0.35 * shape[1])), min(8.0, max(2.0, 0.35 * shape[0]))
-        figure = Figure(figsize=(size[0] * len(panels) + 0.4, size[1] + 0.9))
-        for k, (color, shown) in enumerate(panels):
-            axes = figure.add_subplot(1, len(panels), k + 1)
-            _draw_grid(axes, color, shown, shape, family)
-            if len(panels) > 1:
-                axes.set_title("predicted" if k == 0 else "gold", fontsize=9, color=_INK)
-    else:
-        places = layout(n, pairs) if positions is None else np.asarray(positions, dtype=float)
-        if places.shape != (n, 2):
-            raise MargraveError(f"positions must be ({n}, 2), not {places.shape}.")
-        figure = Figure(figsize=(6.5, 5.0))
-        _draw_graph(figure.add_subplot(1, 1, 1), places, pairs, faces, names, gold, family)
-    _draw_key(figure, known, colors, family)
+    with texts_as_they_are(fonts_for(map(str, known))):
+        if shape is not None:
+            if shape[0] * shape[1] != n:
+                raise MargraveError(f"a grid of {shape} has {shape[0] * shape[1]} cells, and there are {n} nodes.")
+            panels = [(faces, names)]
+            if gold is not None:
+                panels.append((np.array([_paler(colors[name], 1.0) for name in gold]), list(gold)))
+            size = min(8.0, max(2.0, 0.35 * shape[1])), min(8.0, max(2.0, 0.35 * shape[0]))
+            figure = Figure(figsize=(size[0] * len(panels) + 0.4, size[1] + 0.9))
+            for k, (color, shown) in enumerate(panels):
+                axes = figure.add_subplot(1, len(panels), k + 1)
+                _draw_grid(axes, color, shown, shape)
+                if len(panels) > 1:
+                    axes.set_title("predicted" if k == 0 else "gold", fontsize=9, color=_INK)
+        else:
+            places = layout(n, pairs) if positions is None else np.asarray(positions, dtype=float)
+            if places.shape != (n, 2):
+                raise MargraveError(f"positions must be ({n}, 2), not {places.shape}.")
+            figure = Figure(figsize=(6.5, 5.0))
+            _draw_graph(figure.add_subplot(1, 1, 1), places, pairs, faces, names, gold)
+        _draw_key(figure, known, colors)
     return figure
 
 
@@ -121,14 +121,12 @@ def _paler(color: NDArray[np.float64], strength: float) -> NDArray[np.float64]:
     return 1 - (1 - color) * (0.15 + 0.75 * strength**3)
 
 
-def _draw_grid(axes: "Axes", faces: Any, names: Sequence[Any], shape: tuple[int, int], family: list[str]) -> None:
+def _draw_grid(axes: "Axes", faces: Any, names: Sequence[Any], shape: tuple[int, int]) -> None:
     axes.imshow(faces.reshape(*shape, 3), interpolation="nearest")
     axes.set_axis_off()
     if len(names) <= _LARGE:
         for k, name in enumerate(names):
-            axes.text(
-                k % shape[1], k // shape[1], str(name), ha="center", va="center", fontsize=7, color=_INK, family=family
-            )
+            axes.text(k % shape[1], k // shape[1], drawable(name), ha="center", va="center", fontsize=7, color=_INK)
 
 
 def _draw_graph(
@@ -138,7 +136,6 @@ def _draw_graph(
     faces: Any,
     names: Sequence[Any],
     gold: Sequence[Any] | None,
-    family: list[str],
 ) -> None:
     from matplotlib.collections import LineCollection
 
@@ -156,22 +153,22 @@ def _draw_graph(
     if len(names) <= _LARGE:
         for k, (x, y) in enumerate(places.tolist()):
             text = f"{names[k]} ({gold[k]})" if gold is not None and wrong[k] else str(names[k])
-            axes.text(x, y, text, ha="center", va="center", fontsize=7, color=_INK, family=family, zorder=3)
+            axes.text(x, y, drawable(text), ha="center", va="center", fontsize=7, color=_INK, zorder=3)
     axes.set_axis_off()
     axes.set_aspect("equal", adjustable="datalim")
     axes.margins(0.12)
 
 
-def _draw_key(figure: "Figure", classes: Sequence[Any], colors: Any, family: list[str]) -> None:
+def _draw_key(figure: "Figure", classes: Sequence[Any], colors: Any) -> None:
     """The colors of the labels, below the picture."""
     from matplotlib.patches import Patch
 
     if len(classes) > _KEY:
         return figure.tight_layout()
     handles = [
-        Patch(facecolor=tuple(_paler(colors[name], 1.0).tolist()), edgecolor=_INK, label=str(name)) for name in classes
+        Patch(facecolor=_paler(colors[name], 1.0).tolist(), edgecolor=_INK, label=drawable(name)) for name in classes
     ]
     columns = min(len(classes), 8)
-    figure.legend(handles=handles, loc="lower center", ncols=columns, frameon=False, prop={"family": family, "size": 7})
+    figure.legend(handles=handles, loc="lower center", ncols=columns, frameon=False, fontsize=7)
     lines = -(-len(classes) // columns)
     figure.tight_layout(rect=(0.0, min(0.4, 0.22 * (lines + 0.5) / figure.get_size_inches()[1]), 1.0, 1.0))

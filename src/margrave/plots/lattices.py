@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from margrave.data.lattices import Lattice
 from margrave.errors import MargraveError
-from margrave.plots.saving import fonts_for, require_matplotlib
+from margrave.plots.saving import drawable, fonts_for, require_matplotlib
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -46,7 +46,8 @@ def lattice_diagram(
     axes.set_axis_off()
     axes.set_xlim(-0.7, lattice.nodes - 0.3)
     axes.set_ylim(-1.0, top + (2.2 if title else 1.5))
-    family: dict[str, Any] = {"fontfamily": fonts_for([edge.word for edge in lattice.edges])}
+    # A word with dollar signs is no formula.
+    style: dict[str, Any] = {"fontfamily": fonts_for([edge.word for edge in lattice.edges]), "parse_math": False}
     colors = _colors(probabilities, len(lattice.edges), Normalize(0.0, 1.0))
     # Probable edges lie above the others.
     orders = [1.0 + (0.0 if probabilities is None else 2.0 * float(probabilities[k])) for k in range(len(colors))]
@@ -79,12 +80,12 @@ def lattice_diagram(
             fontsize=8.5,
             color=color,
             bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8},
-            **family,
+            **style,
         )
     for v in range(lattice.nodes):
         axes.plot([v], [0.0], "o", ms=7, mfc="white", mec="#333333", zorder=5)
     if title:
-        axes.text((lattice.nodes - 1) / 2, top + 1.6, title, ha="center", fontsize=10)
+        axes.text((lattice.nodes - 1) / 2, top + 1.6, drawable(title), ha="center", fontsize=10, parse_math=False)
     return figure
 
 

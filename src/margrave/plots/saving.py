@@ -3,7 +3,8 @@
 import os
 import re
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from io import BytesIO
 from os import PathLike
 from typing import TYPE_CHECKING
@@ -60,6 +61,21 @@ def save_figure(path: str | PathLike[str], figure: "Figure") -> None:
     with replacing(path) as file:
         # In the comments of an SVG file, matplotlib names the text that it draws.
         file.write(_NOT_IN_XML.sub("\ufffd".encode(), content) if format == "svg" else content)
+
+
+@contextmanager
+def texts_as_they_are(fonts: Sequence[str]) -> Iterator[None]:
+    """Lets matplotlib take no text for a formula, and draw a character that no font has as a box."""
+    from matplotlib import rc_context
+
+    with rc_context({"font.family": list(fonts), "text.parse_math": False}), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        yield
+
+
+def drawable(text: object) -> str:
+    """The text with what stands for half of a character (a lone surrogate) replaced, which no font can draw."""
+    return str(text).encode("utf-8", "replace").decode()
 
 
 def fonts_for(texts: Iterable[str]) -> list[str]:
