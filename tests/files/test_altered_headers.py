@@ -11,6 +11,8 @@ from margrave.errors import MargraveError
 from margrave.features.sequences import Sequences
 from margrave.features.tfidf import TfIdf
 from margrave.files import model as model_file
+from margrave.maps.chain import ChainMap
+from margrave.maps.segments import SegmentMap
 from margrave.room import TooLargeError, room_of_file
 from tests.estimators import options
 
@@ -51,6 +53,21 @@ def test_the_columns_of_sequences_are_checked(what: str) -> None:
 def test_the_numbers_of_words_are_finite(number: float) -> None:
     with pytest.raises(MargraveError, match="must be finite"):
         TfIdf().restore({"words": ["a", "b"], "idf": np.array([1.0, number])})
+
+
+def test_the_words_of_texts_are_distinct() -> None:
+    with pytest.raises(MargraveError, match="must be distinct"):
+        TfIdf().restore({"words": ["a", "a"], "idf": np.ones(2)})
+
+
+@pytest.mark.parametrize("numbers", [[-1, 1, 2], [0, 0, 1], [0, 2, -1], [0, -2, 1], [2**62, 0, 1]])
+def test_every_number_of_a_weight_is_there_once(numbers: list[int]) -> None:
+    stored = np.array(numbers, dtype=np.int64)
+    with pytest.raises(MargraveError, match="in any order"):
+        ChainMap().restore({"gram_weight": stored, "edges": None})
+    with pytest.raises(MargraveError, match="in any order"):
+        SegmentMap(templates=None).restore({"pair_weight": stored, "spans": None})
+    ChainMap().restore({"gram_weight": np.array([2, -1, 0, 1]), "edges": None})
 
 
 def test_an_index_of_support_inputs_takes_no_more_than_there_is_room_for() -> None:

@@ -86,6 +86,8 @@ class TfIdf(Features):
         self.words, self.idf = list(state["words"]), vector(state["idf"], np.float64, "idf")
         if len(self.words) != len(self.idf) or not all(isinstance(word, str) for word in self.words):
             raise MargraveError("its words must be texts, with one number per word.")
+        if len(set(self.words)) != len(self.words):
+            raise MargraveError("its words must be distinct.")
         if not np.isfinite(self.idf).all():
             raise MargraveError("the numbers of its words must be finite.")
 

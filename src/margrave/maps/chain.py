@@ -203,7 +203,7 @@ class ChainMap(FeatureMap[ChainRows, _core.ChainStructure]):
         weight, edges = state["gram_weight"], state["edges"]
         if edges is not None and not isinstance(edges, FeatureTable):
             raise MargraveError("the attributes of its transitions must be a table.")
-        self.gram_weight, self.edges = np.array(vector(weight, np.int64, "weights of label tuples")), edges
+        self.gram_weight, self.edges = stored_numbers(weight, "weights of label tuples"), edges
 
     def _edge_table(self) -> FeatureTable:
         """A table for the attributes of transitions, with the same settings as that of tokens."""
@@ -216,6 +216,15 @@ class ChainMap(FeatureMap[ChainRows, _core.ChainStructure]):
         has_weight[slice(None) if self.tokens.pairs == "all" else seen] = True
         self.gram_weight = np.full(grams, -1, dtype=np.int64)
         self.gram_weight[has_weight] = np.arange(int(has_weight.sum()))
+
+
+def stored_numbers(value: Any, what: str) -> NDArray[np.int64]:
+    """The numbers of the weights of label tuples, as a file holds them: 0, 1, 2, ... in any order, and -1 for none."""
+    numbers = np.array(vector(value, np.int64, what))
+    given = np.sort(numbers[numbers >= 0])
+    if numbers.min(initial=-1) < -1 or not np.array_equal(given, np.arange(len(given))):
+        raise MargraveError(f"the numbers of its {what} must be 0, 1, 2, ... in any order, and -1 for none.")
+    return numbers
 
 
 def transition_block(weight: NDArray[np.int64], tuples: Sequence[Any]) -> Block:

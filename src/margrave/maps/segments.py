@@ -18,9 +18,8 @@ from margrave.checks import flag, real, whole
 from margrave.errors import MargraveError
 from margrave.examples import Examples
 from margrave.features.segments import SegmentTemplates
-from margrave.files.stored import vector
 from margrave.maps.base import FeatureMap, Ranked, Weights, largest
-from margrave.maps.chain import nonzero_grams, transition_block
+from margrave.maps.chain import nonzero_grams, stored_numbers, transition_block
 from margrave.maps.mercer import Kernel
 from margrave.maps.named import Block
 from margrave.maps.rows import RowEncoder
@@ -225,7 +224,7 @@ class SegmentMap(FeatureMap[SegmentRows, _core.SemiMarkovStructure]):
             raise MargraveError("the attributes of its segments must be a table.")
         if spans is not None and not isinstance(spans.encoder, RowEncoder):
             raise MargraveError("the attributes of its segments must be a table.")
-        self.pair_weight, self.spans = np.array(vector(weight, np.int64, "weights of pairs")), spans
+        self.pair_weight, self.spans = stored_numbers(weight, "weights of pairs"), spans
 
     def _span_table(self) -> FeatureTable:
         """A table for the attributes of segments, with the same settings as that of tokens."""
