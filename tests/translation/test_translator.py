@@ -133,6 +133,7 @@ def test_unknown_words_are_copied_and_counted(fitted: Translator) -> None:
         ({"graphs": True}, {}, "graphs=True is for tuning='learner'"),
         ({}, {"alignments": None}, "phrases are learned from alignments"),
         ({"tuning": "none", "start": {"distances": 1.0}}, {}, "unknown feature 'distances'"),
+        ({}, {"language_model": ""}, "language_model must be an NGramModel, not str"),
     ],
 )
 def test_mistakes_are_one_sentence(settings: Any, fit: Any, message: str) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from margrave.checks import flag
+from margrave.checks import flag, has_length
 from margrave.errors import MargraveError, quoted, unknown
 
 BLEU_ORDER = 4
@@ -200,7 +200,7 @@ class _Statistics(ABC):
     def _words(self, i: int, segment: str | Sequence[str]) -> list[list[str]]:
         if isinstance(segment, str):
             return [split(segment, f"references[{i}]", self.lowercase)]
-        if not hasattr(segment, "__len__"):
+        if not has_length(segment):
             raise MargraveError(f"references[{i}] must be a text or a list of texts, and it is {quoted(segment)}.")
         if len(segment) == 0:
             raise MargraveError(f"references[{i}] is empty, but a segment needs at least one reference.")
@@ -293,8 +293,8 @@ def _greatest(counts: list[Counter[tuple[str, ...]]]) -> Counter[tuple[str, ...]
     return greatest
 
 
-def _check_sequence(name: str, value: object, of_what: str) -> None:
-    if isinstance(value, str) or not hasattr(value, "__len__"):
+def _check_sequence(name: str, value: Any, of_what: str) -> None:
+    if not has_length(value):
         raise MargraveError(f"{name} must be a sequence of {of_what}, and it is {quoted(value)}.")
     if len(value) == 0:
         raise MargraveError(f"{name} is empty: there are no {of_what} to score.")

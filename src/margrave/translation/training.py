@@ -58,6 +58,8 @@ class PhraseTraining:
         alignments: Sequence[Any],
         model: NGramModel | None,
     ) -> None:
+        if not isinstance(model, NGramModel | None):
+            raise MargraveError(f"language_model must be an NGramModel, not {type(model).__name__}.")
         self.settings, self.X, self.y, self.model = settings, X, y, model
         self.text = AlignedText(X, y, alignments)
         if not self.text.size:
