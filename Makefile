@@ -14,8 +14,8 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --only-b
 PYTHON_CODE := src tests benchmarks examples docs tools
 CORE := $(shell find src/margrave/_core -name '*.h' -o -name '*.cpp')
 SOURCES := pyproject.toml CMakeLists.txt README.md LICENSE $(shell find src -type f -not -name '*.pyc' -not -name '*.so')
-# The tests that use several threads, for the thread sanitizer.
-THREADED_TESTS = $(shell grep -rlE 'n_jobs|threads|Thread' tests --include='test_*.py')
+# The tests that use several threads, for the thread sanitizer, and the fuzz cases, some of which do.
+THREADED_TESTS = $(shell grep -rlE 'n_jobs|threads|Thread' tests --include='test_*.py') tests/fuzz/test_cases.py
 
 ABI := cp$(subst .,,$(basename $(PYTHON_VERSION)))
 VERSION := $(shell sed -n 's/^version = "\(.*\)"$$/\1/p' pyproject.toml)
@@ -95,14 +95,18 @@ $(TIDY): $(CORE) .clang-tidy
 	  || { cat $@.log; exit 1; }
 	@touch $@
 
-# Which lines of the Python code and of the core the tests run.
+# Which lines of the Python code and of the core the tests run. This and the sanitizers below end with a record in
+# benchmarks/results, which docs/reliability.md shows.
 coverage: $(FOR_TESTS)
 	$(PIP) "gcovr>=8.6"
 	$(call build_instrumented,coverage,MARGRAVE_COVERAGE=ON)
 	find build/coverage-$(ABI) -name '*.gcda' -delete
-	PYTHONPATH=build/coverage-site-$(ABI) $(PYTEST) --cov=margrave --cov-report=term:skip-covered
+	PYTHONPATH=build/coverage-site-$(ABI) $(PYTEST) --cov=margrave --cov-report=term:skip-covered \
+	  --cov-report=json:build/coverage-python.json --junitxml=build/coverage-tests.xml
 	$(BIN)/gcovr --root . --filter src/margrave/_core/ --object-directory build/coverage-$(ABI) --exclude-throw-branches \
-	  --gcov-ignore-parse-errors=negative_hits.warn --sort uncovered-number build/coverage-$(ABI)
+	  --gcov-ignore-parse-errors=negative_hits.warn --sort uncovered-number --txt - \
+	  --json-summary build/coverage-core.json build/coverage-$(ABI)
+	$(BIN)/python -m tests.records coverage build/coverage-tests.xml build/coverage-python.json build/coverage-core.json
 
 format: $(FOR_TESTS)
 	$(BIN)/ruff check --fix-only $(PYTHON_CODE)
@@ -112,12 +116,15 @@ format: $(FOR_TESTS)
 # All tests with the core under the address and undefined-behavior sanitizers. Python itself leaks at exit by design.
 test-asan: $(FOR_TESTS)
 	$(call build_instrumented,asan,MARGRAVE_SANITIZE=address$(comma)undefined)
-	ASAN_OPTIONS=detect_leaks=0 $(call with_libraries,asan ubsan) PYTHONPATH=build/asan-site-$(ABI) $(PYTEST)
+	ASAN_OPTIONS=detect_leaks=0 $(call with_libraries,asan ubsan) PYTHONPATH=build/asan-site-$(ABI) $(PYTEST) \
+	  --junitxml=build/asan-tests.xml
+	$(BIN)/python -m tests.records sanitizers "AddressSanitizer, UndefinedBehaviorSanitizer" build/asan-tests.xml
 
 # The tests of several threads under the thread sanitizer.
 test-tsan: $(FOR_TESTS)
 	$(call build_instrumented,tsan,MARGRAVE_SANITIZE=thread)
-	$(call with_libraries,tsan) PYTHONPATH=build/tsan-site-$(ABI) $(PYTEST) $(THREADED_TESTS)
+	$(call with_libraries,tsan) PYTHONPATH=build/tsan-site-$(ABI) $(PYTEST) --junitxml=build/tsan-tests.xml $(THREADED_TESTS)
+	$(BIN)/python -m tests.records sanitizers "ThreadSanitizer" build/tsan-tests.xml
 
 # The hot loops for 64-bit ARM, in an emulator; the compiler is not installed by anything here.
 check-arm:

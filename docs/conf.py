@@ -15,6 +15,7 @@ from benchmarks.experiment import experiment, names
 from benchmarks.machine import read_result
 from margrave.learners import Learner, learner_table
 from margrave.stored import Stored
+from tests import records
 from tests.fuzz import record
 
 project = "Margrave"
@@ -45,7 +46,12 @@ html_show_sphinx = False
 toc_object_entries_show_parents = "hide"
 
 _TABLE = re.compile(r"<!-- table: (\w+) -->")
-_TABLES = {"learners": learner_table, "fuzz": record.table}  # and by name those of the benchmarks
+_TABLES = {
+    "learners": learner_table,
+    "fuzz": record.table,
+    "coverage": records.coverage_table,
+    "sanitizers": records.sanitizers_table,
+}  # and by name those of the benchmarks
 _CODE_SPAN = re.compile(r"(?<![`:])(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
 
 

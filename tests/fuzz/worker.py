@@ -26,7 +26,7 @@ GROWTH = 1 << 29  # bytes of memory that a case may take: its data are a few kil
 PASSED = ("read", "checksum", "header")  # the checks that are counted
 STATE = struct.Struct(f"{5 + len(PASSED)}q")  # job, seed, answers, refusals, failures, and the checks that were passed
 RESTART = 75  # the exit code after a case that took too much memory
-_SANITIZED = "libasan" in os.environ.get("LD_PRELOAD", "") or "libtsan" in os.environ.get("LD_PRELOAD", "")
+SANITIZED = "libasan" in os.environ.get("LD_PRELOAD", "") or "libtsan" in os.environ.get("LD_PRELOAD", "")
 
 
 class State:
@@ -87,7 +87,7 @@ def _names(kind: str) -> list[str]:
 
 
 def _limit_memory() -> None:
-    if _SANITIZED:  # which map all of the address space
+    if SANITIZED:  # which map all of the address space
         return
     size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (size + MEMORY, size + MEMORY))
@@ -129,7 +129,7 @@ def _outcome(target: Any, seed: int | None, case: Any) -> dict[str, Any]:
         outcome["trace"] = traceback.format_exc()
     _reset()
     grown = _peak() - before
-    if grown > GROWTH and not _SANITIZED:
+    if grown > GROWTH and not SANITIZED:
         outcome |= {"end": "failure", "what": f"memory: {grown >> 20} MB more", "site": f"memory in {target}"}
     return outcome
 
