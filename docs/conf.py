@@ -16,7 +16,7 @@ from benchmarks.machine import read_result
 from margrave.learners import Learner, learner_table
 from margrave.stored import Stored
 from tests import records
-from tests.fuzz import record
+from tests.fuzz import reached, record
 
 project = "Margrave"
 author = "The Margrave developers"
@@ -49,6 +49,7 @@ _TABLE = re.compile(r"<!-- table: (\w+) -->")
 _TABLES = {
     "learners": learner_table,
     "fuzz": record.table,
+    "reader_coverage": reached.table,
     "coverage": records.coverage_table,
     "sanitizers": records.sanitizers_table,
 }  # and by name those of the benchmarks

@@ -7,7 +7,7 @@ import sys
 from math import inf
 from pathlib import Path
 
-from tests.fuzz import record, seeded
+from tests.fuzz import reached, record, seeded
 from tests.fuzz.campaign import KEPT, Campaign, all_kinds, read_case, table
 from tests.fuzz.targets import KINDS, Outcome, target_named, targets
 from tests.fuzz.workers import Worker
@@ -27,7 +27,10 @@ def main() -> int:
     parser.add_argument("--kinds", nargs="+", choices=list(KINDS), default=all_kinds(), help="what it tries")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), metavar="N", help="how many workers it has")
     parser.add_argument("--keep", type=Path, default=KEPT, metavar="FOLDER", help="where cases that fail are kept")
-    parser.add_argument("--record", action="store_true", help="write the counts to benchmarks/results/fuzz.json")
+    parser.add_argument("--record", action="store_true", help="write the figures to benchmarks/results")
+    parser.add_argument(
+        "--coverage", type=int, metavar="N", help="show which of its lines N cases of each reader run, and exit"
+    )
     parser.add_argument("--open", action="store_true", help="list failing seeds of make test in open.txt")
     parser.add_argument("--targets", action="store_true", help="list all targets, and exit")
     arguments = parser.parse_args()
@@ -37,6 +40,8 @@ def main() -> int:
     if arguments.open:
         seeded.list_open()
         return 0
+    if arguments.coverage:
+        return _coverage(arguments.coverage, arguments.record)
     if arguments.what:
         return _some(arguments.what)
     first = int.from_bytes(os.urandom(4)) if arguments.first is None else arguments.first
@@ -52,6 +57,17 @@ def main() -> int:
     if arguments.record:
         print(f"written to {record.write(campaign)}")
     return bool(campaign.findings)
+
+
+def _coverage(cases: int, recorded: bool) -> int:
+    """Which of their lines readers run in some cases each, and which they do not."""
+    found = reached.measure(cases)
+    print(reached.shares(found))
+    for name, of in found.items():
+        print(f"\n{name}: not {', '.join(map(str, of['others'])) or 'a line'}")
+    if recorded:
+        print(f"written to {reached.write(found, cases)}")
+    return 0
 
 
 def _some(what: list[str]) -> int:

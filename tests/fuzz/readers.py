@@ -126,6 +126,11 @@ def _found() -> Iterator[tuple[str, Any, Any]]:
                         yield f"{name}.{method}", function, thing
 
 
+def function_named(name: str) -> Any:
+    """The reader that a target tries."""
+    return next(function for known, function, _ in _found() if known == name)
+
+
 def targets() -> list[Target]:
     """Every reader."""
     return [_target(*each) for each in _found()]

@@ -1,14 +1,17 @@
 """Ten thousand seeded cases end in an answer or in one sentence, and so does every case that once failed."""
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.fuzz.campaign import KEPT, read_case
+from tests.fuzz.reached import used_lines
 from tests.fuzz.seeded import open_seeds, per_target, ranges
 from tests.fuzz.shrinking import smaller
-from tests.fuzz.targets import KINDS
+from tests.fuzz.targets import KINDS, targets
 from tests.fuzz.workers import Worker
 
 CHUNKS = 4  # of each kind, so that processes can share them
@@ -89,7 +92,22 @@ def test_a_case_that_fails_becomes_as_small_as_it_can(worker: Worker) -> None:
 
 
 def test_the_case_of_a_seed_is_always_the_same_and_survives_json(worker: Worker) -> None:
-    from tests.fuzz.targets import targets
-
     for target in targets("readers").values():
         assert [target.case(seed) for seed in range(20)] == [target.case(seed) for seed in range(20)]
+
+
+def test_the_lines_of_a_reader_are_those_of_what_it_uses() -> None:
+    source = (
+        "def read(path):\n    return list(of(path))\n\ndef of(path):\n    yield Row(path).text()\n\n"
+        "def write(path):\n    return path\n\nclass Row:\n    def __init__(self, text):\n        self.of = text\n\n"
+        "    def text(self):\n        return self.of\n\n    def other(self):\n        return 3\n"
+    )
+    assert used_lines(source, "read") == {2, 5, 12, 15}
+    assert used_lines(source, "Row.other") == {18}
+
+
+def test_the_cases_run_most_lines_of_the_readers() -> None:
+    script = "from tests.fuzz import reached; print(reached.shares(reached.measure(20)))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    shares = [int(line.split("|")[4].strip(" %")) for line in done.stdout.splitlines()[2:]]
+    assert len(shares) == len(targets("readers")) and min(shares) > 20 and sum(shares) > 60 * len(shares)
