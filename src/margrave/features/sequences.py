@@ -8,7 +8,7 @@ import numpy as np
 
 from margrave.checks import Fields, flag, has_length, is_a
 from margrave.data.candidates import Candidates
-from margrave.errors import MargraveError, quoted
+from margrave.errors import MargraveError, quoted, shortened
 from margrave.features.base import Features
 
 LETTERS = "letters"  # the column that every sequence has
@@ -292,7 +292,7 @@ class Sequences(Features):
 
 
 def _shown(values: Sequence[str]) -> str:
-    return " ".join(values[:30]) + (" ..." if len(values) > 30 else "")
+    return shortened(" ".join(values[:30])) + (" ..." if len(values) > 30 else "")
 
 
 def _attributes(token: Any) -> list[str]:
