@@ -60,8 +60,6 @@ def has_length(value: Any) -> bool:
     """
     if isinstance(value, str | bytes | bytearray | memoryview | type) or not hasattr(value, "__len__"):
         return False
-    if not (hasattr(value, "__iter__") or hasattr(value, "__getitem__")):
-        return False
     shape = getattr(value, "shape", None)
     return not isinstance(shape, tuple) or (len(shape) > 0 and not hasattr(value, "tocsr"))
 

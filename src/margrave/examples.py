@@ -102,9 +102,11 @@ def check_holds(what: str, values: Any) -> None:
     """
     texts_and_types = str | bytes | bytearray | memoryview | type
     several = hasattr(values, "__iter__") or hasattr(values, "__array__")
-    if count(values) is None and (
-        not several or isinstance(values, texts_and_types) or getattr(values, "shape", None) == ()
-    ):
+    if count(values) is None:
+        holds = several and not isinstance(values, texts_and_types) and getattr(values, "shape", None) != ()
+    else:  # what has a length need not be a list, such as an encoded sequence
+        holds = several or hasattr(values, "__getitem__") or isinstance(values, _core.ColumnTable)
+    if not holds:
         raise MargraveError(f"{what}, not {type(values).__name__}.")
 
 

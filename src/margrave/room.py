@@ -63,6 +63,11 @@ def take_room(size: int, what: str) -> None:
         room.take(size, what)
 
 
+def longest_line() -> int:
+    """The most characters that a line may have, whose text stands in memory twice while it is read."""
+    return _free() // 2
+
+
 def _free() -> int:
     text = os.environ.get(VARIABLE, "")
     if not text:

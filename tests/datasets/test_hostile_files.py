@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from margrave import datasets
-from margrave.errors import MargraveError
+from margrave.datasets.opening import read_lines
+from margrave.errors import DataError, MargraveError
 from tests.registry.readers import READERS, Reader
 
 # What a name, a number or a mark of a good file becomes, in each of its places.
@@ -267,3 +268,18 @@ def test_the_id_of_a_sentence_stays_on_one_line_in_messages() -> None:
     with pytest.raises(MargraveError, match=r"sentence a\\x1b\\rb has no words") as caught:
         list(datasets.read_conllu(io.StringIO("# sent_id = a\x1b\rb\n\n", newline="\n")))
     assert str(caught.value).isprintable()
+
+
+def test_a_line_without_an_end_is_refused_before_it_fills_the_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "lines"
+    monkeypatch.setenv("MARGRAVE_FILE_MEMORY", "200")
+    path.write_text("a" * 98 + "\n" + "b" * 99)
+    assert [len(line) for _, line in read_lines(path)] == [98, 99]
+    path.write_text("a\n" + "b" * 100)
+    with pytest.raises(DataError, match="lines, line 2: the line has more than 99 characters"):
+        list(read_lines(path))
+    if Path("/dev/zero").exists():
+        with pytest.raises(DataError, match="line 1: the line has more than"):
+            list(read_lines("/dev/zero"))

@@ -11,6 +11,7 @@ from scipy.special import logsumexp
 
 from margrave import LatticeDecoder, MargraveError, _core, load
 from margrave.data import Lattice
+from margrave.data.lattices import Edge
 from margrave.datasets import from_plf, read_lattices, to_plf, write_lattices
 from margrave.errors import DataError
 from margrave.examples import Examples
@@ -435,3 +436,10 @@ def test_ends_of_a_lattice_are_refused_by_what_is_wrong_with_them(n: int) -> Non
                 assert str(error.value) == "its first node is its last."
             else:
                 assert str(error.value) == f"no path leads from its start {start} to its end {end}."
+
+
+def test_a_node_that_only_led_to_the_start_is_left_out() -> None:
+    lattice = Lattice.of([(0, 1, "a"), (1, 2, "b"), (2, 3, "c")], start=1, end=2)
+    assert (lattice.nodes, lattice.names, lattice.edges) == (2, (1, 2), (Edge(0, 1, "b", {}),))
+    with pytest.raises(MargraveError, match="no path leads from its start 1 to its end 0"):
+        Lattice.of([(0, 1, "a"), (1, 2, "b"), (3, 0, "c")], start=1, end=0)

@@ -73,21 +73,20 @@ class Lattice:
         first, last = _ends(given, start, end)
         # A node before the first one or behind the last one is on no path.
         order = [first, *(node for node in order if node not in (first, last)), last]
-        number = {node: k for k, node in enumerate(order)}
-        kept = [
-            Edge(number[tail], number[head], word, features)
-            for tail, head, word, features in given
-            if number[tail] < number[head]
-        ]
+        place = {node: k for k, node in enumerate(order)}
+        forward = [edge for edge in given if place[edge[0]] < place[edge[1]]]
+        joined = {node for tail, head, _, _ in forward for node in (tail, head)}
+        number = {node: k for k, node in enumerate(node for node in order if node in joined)}
+        kept = [Edge(number[tail], number[head], word, features) for tail, head, word, features in forward]
         kept.sort(key=lambda edge: edge.head)
-        reached = {0}
+        reached = {number.get(first)}
         for edge in kept:  # by ascending heads, so that what leads to a tail has been seen
             if edge.tail in reached:
                 reached.add(edge.head)
-        if len(order) - 1 not in reached:
+        if last not in number or number[last] not in reached:
             raise MargraveError(f"no path leads from its start {quoted(first)} to its end {quoted(last)}.")
         strings = tuple(map(_string, [good] if isinstance(good, str) else good))
-        return cls(len(order), tuple(kept), strings, str(id), tuple(order))
+        return cls(len(number), tuple(kept), strings, str(id), tuple(number))
 
     def string(self, path: Iterable[int]) -> str:
         """The words of the edges with these numbers, which are a path in order."""

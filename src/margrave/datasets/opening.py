@@ -15,6 +15,7 @@ from typing import IO, NamedTuple
 from margrave import _core
 from margrave.errors import DataError, MargraveError, quoted
 from margrave.files.output import replacing
+from margrave.room import VARIABLE, longest_line
 
 TextSource = str | PathLike[str] | IO[str]
 
@@ -37,7 +38,7 @@ def read_lines(source: TextSource, encoding: str = "utf-8") -> Iterator[tuple[in
     name = source_name(source)
     number = 0
     with _reporting(name, encoding, lambda: number), _opened(source, encoding) as stream:
-        for number, ended in enumerate(stream, 1):
+        for number, ended in enumerate(stream if stream is source else _limited(name, stream), 1):
             yield number, _checked(name, number, ended, encoding)
 
 
@@ -132,6 +133,20 @@ def check_block(name: str, block: Block, stopped: int, again: Iterable[object]) 
         raise DataError(name, block.first + stopped - 1, "this line cannot be read.")
     if block.failure is not None:
         raise block.failure
+
+
+def _limited(name: str, stream: IO[str]) -> Iterator[str]:
+    """The lines of a file; one without end, such as that of a device, is refused before it fills the memory."""
+    most = longest_line()
+    for number, line in enumerate(iter(partial(stream.readline, most), ""), 1):
+        if len(line) == most:
+            raise DataError(
+                name,
+                number,
+                f"the line has more than {most - 1} characters: if you trust the file, set the environment variable "
+                f"{VARIABLE} to more than twice as many bytes.",
+            )
+        yield line
 
 
 def _checked(name: str, number: int, ended: str, encoding: str) -> str:

@@ -7,6 +7,7 @@ side, their inner products add up.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite, sqrt
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -111,8 +112,10 @@ class OutputMap(_TableBehind):
 
     def _output_names(self) -> list[Any]:
         names: list[Any] = []
+        seen = set[Any]()
         for name in self.described.names:  # A word of a description may have the name of a node.
-            names.append(f"{name} (description)" if name in names else name)
+            names.append(f"{name} (description)" if name in seen else name)
+            seen.add(name)
         return names
 
     def stored_settings(self) -> dict[str, Any]:
@@ -133,6 +136,8 @@ class OutputMap(_TableBehind):
         table, names = settings["table"], settings["names"]
         if not isinstance(table, FeatureTable) or not isinstance(names, list):
             raise MargraveError("output features need a table and names.")
+        if not all(isinstance(name, str | Real) for name in names):
+            raise MargraveError("the names of output features must be texts or numbers.")
         begin, column, value = (settings[name] for name in _MATRIX)
         matrix = csr_array((value, column, begin), shape=(settings["classes"], len(names)))
         matrix.check_format()

@@ -12,8 +12,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from margrave import _core
 from margrave.checks import whole
 from margrave.errors import MargraveError, quoted, unknown
+from margrave.examples import Examples
+from margrave.losses.costs import Cost
 from margrave.structures.base import Labels
 from margrave.structures.factor_graph import BoundGraphs, FactorGraph
 
@@ -84,6 +87,12 @@ class HiddenStates(FactorGraph):
             if label not in labels:
                 raise unknown("label with states", label, map(str, labels))
         return LabelStates(classes, [self.states.get(label, 1) for label in labels])
+
+    def bind(self, outputs: Any, examples: Examples, costs: Cost | None = None) -> _core.FactorGraphStructure:
+        """Make the core's structure for some graphs, as `FactorGraph` does; the labels need their states."""
+        if not isinstance(outputs, LabelStates):
+            raise MargraveError("the labels have no hidden states.")
+        return super().bind(outputs, examples, costs)
 
     def present(self, bound: BoundGraphs, begin: NDArray[np.int64], mu: NDArray[np.float64]) -> list[Any]:
         """The probability of every label of every variable: the sum over its states."""

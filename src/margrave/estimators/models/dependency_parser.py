@@ -102,7 +102,7 @@ class ParserModel(ParserSettings, ApproximateModel, saved_as="DependencyParser")
         if trees is None:
             return tables
         words = np.array([len(table) for table in tables], dtype=np.int64)
-        heads = flat_heads(words, [[head_of(word) for word in tree] for tree in trees])
+        heads = flat_heads(words, heads_of(trees))
         found = []
         for i, (table, of) in enumerate(zip(tables, np.split(heads, np.cumsum(words)[:-1]), strict=True)):
             for word in np.flatnonzero((of < 0) | (of > len(table)) | (of == np.arange(1, len(of) + 1))):
@@ -317,7 +317,14 @@ def has_labels(Y: Any) -> bool:
 
 def head_of(word: Any) -> Any:
     """The head, from a head or a pair (head, label)."""
-    return word[0] if isinstance(word, tuple | list) else word
+    return word[0] if isinstance(word, tuple | list) and word else word
+
+
+def heads_of(trees: Any) -> Any:
+    """The heads of each tree; what is no list of trees stays as it is."""
+    if not has_length(trees):
+        return trees
+    return [[head_of(word) for word in tree] if has_length(tree) else tree for tree in trees]
 
 
 def only_arcs(trees: _core.TreeStructure, begin: NDArray[np.int64], mu: NDArray[np.float64]) -> Weights:
