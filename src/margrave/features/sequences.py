@@ -120,11 +120,14 @@ class Sequences(Features):
         other: str | None = None,
     ) -> None:
         for name, letters in (("alphabet", () if alphabet is None else alphabet), ("also", also)):
-            if not isinstance(letters, Iterable) or not all(isinstance(letter, str) for letter in letters):
+            listed = isinstance(letters, str) or has_length(letters)
+            if not listed or not all(isinstance(letter, str) for letter in letters):
                 raise MargraveError(f"{name} must be a text or a list of letters, not {quoted(letters)}.")
         self.alphabet = None if alphabet is None else tuple(alphabet)
         self.also = tuple(also)
         self.upper = flag("upper", upper)
+        if not isinstance(replace, Mapping | None):
+            raise MargraveError(f"replace must be a mapping from letters to letters, not {quoted(replace)}.")
         self.replace = dict(replace or {})
         self.other = other
         if not all(isinstance(letter, str) for letter in (*self.replace, *self.replace.values(), other or "")):

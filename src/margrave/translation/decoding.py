@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from margrave.checks import has_length, real
+from margrave.checks import has_length, is_text, real
 from margrave.errors import MargraveError, unknown
 
 Weights = NDArray[np.float64]
@@ -223,4 +223,6 @@ def checked_sentences(X: Sequence[str]) -> Sequence[str]:
     for i, sentence in enumerate(X):
         if not isinstance(sentence, str):
             raise MargraveError(f"sentence {i} must be a text, not {type(sentence).__name__}.")
+        if not is_text(sentence):
+            raise MargraveError(f"sentence {i} has half of a character (a lone surrogate).")
     return X

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from margrave import _core
 from margrave.binding import BoundProblem
-from margrave.checks import has_length, whole
+from margrave.checks import has_length, is_list, whole
 from margrave.data import Arcs
 from margrave.data.classes import same
 from margrave.errors import MargraveError, Message, quoted, setting
@@ -311,7 +311,7 @@ def same_head(gold: Any, found: Any) -> bool:
 
 def has_labels(Y: Any) -> bool:
     """Whether trees have pairs (head, label) instead of heads."""
-    first = next((tree[0] for tree in Y if has_length(tree) and len(tree)), 0) if has_length(Y) else 0
+    first = next((next(iter(tree)) for tree in Y if is_list(tree) and len(tree)), 0) if has_length(Y) else 0
     return isinstance(first, tuple | list)
 
 
