@@ -13,7 +13,8 @@ namespace {
 // 'parts', 'zero-one', 'f1', or a function of an example's index and an output's parts. Checked where it is read.
 bool is_anything(PyObject*) { return true; }
 struct Cost : nb::object {
-  NB_OBJECT(Cost, nb::object, "str | collections.abc.Callable[[int, numpy.typing.NDArray], float]", is_anything)
+  NB_OBJECT(Cost, nb::object, "str | collections.abc.Callable[[int, numpy.typing.NDArray[numpy.int32]], float]",
+            is_anything)
 };
 
 Rescaling rescaling_named(const std::string& rescale, int slack, const nb::object& cost) {
