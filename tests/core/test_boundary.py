@@ -478,11 +478,15 @@ LARGE: dict[str, Callable[[], Any]] = {
     "lattice": lambda: LatticeDecoder.of_weights({"a": 1.0}).predict([Lattice(10**8, Lattice.of([(0, 1, "x")]).edges)]),
     "lattices": lambda: lattices([10**6] * 100),
     "without_good_path": lambda: _core.without_good_path(
-        np.array([2**31 - 1]), *(np.array(x) for x in EDGE), (np.array([0, 0]), np.array([0]), np.zeros(0, np.int32))
+        np.array([2**31 - 1]), np.array([0, 1]), EDGE[0], EDGE[1], EDGE[2], NO_STRING
     ),
     "Hypergraph": lambda: HUGE["Hypergraph"](2**31 - 1),
     "forests": lambda: _core.forests(
-        np.array([2**31 - 1]), *(np.zeros(k, t) for k, t in [(2, np.int64), *HYPERGRAPH]), None, False
+        np.array([2**31 - 1]),
+        np.zeros(2, dtype=np.int64),
+        *(np.zeros(k, t) for k, t in HYPERGRAPH),
+        None,
+        False,  # type: ignore[call-arg]
     ),
     "hypergraphs": lambda: _core.hypergraphs([HUGE["Hypergraph"](1)], np.array([2**31 - 1]), None, None, None),
     "multiclass": lambda: HUGE["multiclass"](2**31 - 1),
@@ -498,7 +502,8 @@ LARGE: dict[str, Callable[[], Any]] = {
         TOKENS, _core.Pairs(1, 1), np.zeros(1, dtype=np.int64), 2**31 - 1, 1, True, 1.0, False, False, None, None
     ),
 }
-EDGE = [[0, 1], *([np.int32(k)] for k in (0, 1, -1))]
+EDGE = [np.array([k], dtype=np.int32) for k in (0, 1, -1)]  # its tail, its head and its word
+NO_STRING = np.array([0, 0]), np.array([0]), np.zeros(0, dtype=np.int32)
 TOKENS = _core.Tokens(np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int32), None)
 
 
@@ -518,3 +523,18 @@ def test_what_is_hardly_larger_than_its_parts_is_accepted() -> None:
 def peak() -> int:
     """The largest resident memory of this process so far, in bytes."""
     return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def test_names_that_are_no_text_are_refused_in_one_sentence() -> None:
+    """As in a corrupt file."""
+    bytes_, offsets = np.array([0xFF], dtype=np.uint8), np.array([0, 1])
+    words = _core.Vocabulary(bytes_, offsets)
+    one = np.zeros(1, dtype=np.int32)
+    lattice = _core.lattices(np.array([2]), offsets, one, one + 1, one, words, None, False)
+    for ask in (
+        words.names,
+        _core.FingerprintTable(np.array([1], dtype=np.uint64), bytes_, offsets).names,
+        lambda: lattice.spelled(None, offsets, one),
+    ):
+        with pytest.raises(MargraveError, match="is not valid UTF-8"):
+            ask()

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bindings/binding.h"
+#include "bindings/text.h"
 #include "protocol/checks.h"
 #include "protocol/features.h"
 
@@ -40,10 +41,7 @@ static void bind(nb::module_& m) {
           "names",
           [](const FingerprintTable& table) {
             nb::typed<nb::list, nb::str> names;
-            for (int64_t k = 0; k < table.size(); ++k) {
-              const std::string_view name = table.name(k);
-              names.append(nb::str(name.data(), name.size()));
-            }
+            for (int64_t k = 0; k < table.size(); ++k) names.append(decoded(table.name(k), "name", k));
             return names;
           },
           "The names of all attributes, in the order of their weights.")

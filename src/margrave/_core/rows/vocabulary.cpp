@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "bindings/binding.h"
+#include "bindings/text.h"
 #include "protocol/checks.h"
 
 namespace margrave {
@@ -28,15 +29,7 @@ static void bind(nb::module_& m) {
           "names",
           [](const Vocabulary& v) {
             nb::typed<nb::list, nb::str> names;
-            for (int64_t k = 0; k < v.size(); ++k) {
-              const std::string_view name = v.name(k);
-              PyObject* text = PyUnicode_DecodeUTF8(name.data(), static_cast<Py_ssize_t>(name.size()), "strict");
-              if (!text) {
-                PyErr_Clear();
-                throw InputError("name " + std::to_string(k) + " of the vocabulary is not valid UTF-8.");
-              }
-              names.append(nb::steal(text));
-            }
+            for (int64_t k = 0; k < v.size(); ++k) names.append(decoded(v.name(k), "name", k));
             return names;
           },
           "All names, by number.")

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bindings/edge_graphs.h"
+#include "bindings/text.h"
 #include "protocol/checks.h"
 #include "protocol/structure.h"
 
@@ -68,7 +69,7 @@ static void bind(nb::module_& m) {
             if (begin.size() == 0) throw InputError("begin must have one more entry than there are outputs.");
             const auto outputs = static_cast<int64_t>(begin.size()) - 1;
             if (examples) expect_size(*examples, outputs, "examples");
-            std::vector<std::string> texts;
+            nb::typed<nb::list, nb::str> texts;
             for (int64_t k = 0; k < outputs; ++k) {
               const int64_t i = examples ? examples->data()[k] : k;
               s.check_example(i);
@@ -76,7 +77,7 @@ static void bind(nb::module_& m) {
               const int64_t last = begin.data()[k + 1];
               if (first < 0 || last < first || last > static_cast<int64_t>(parts.size()))
                 throw InputError("the bounds of outputs must ascend from 0 to the number of their parts.");
-              texts.push_back(s.spelled(i, parts.data() + first, last - first));
+              texts.append(decoded(s.spelled(i, parts.data() + first, last - first), "output", k));
             }
             return texts;
           },
