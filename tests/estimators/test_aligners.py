@@ -1,5 +1,7 @@
 """Aligners: known alignments, matrices to start from, decoding, columns, NCBI's format, and their errors."""
 
+import subprocess
+import sys
 import tracemalloc
 import warnings
 from itertools import pairwise
@@ -15,7 +17,6 @@ from margrave.data.substitution import are_amino_acids
 from margrave.datasets import read_matrix, write_matrix
 from margrave.errors import MargraveError
 from margrave.estimators.generative_aligner import aligner_of
-from margrave.estimators.models import sequence_aligner
 from margrave.estimators.models.sequence_aligner import known_matches, most_accurate
 from margrave.examples import Examples
 from margrave.features import Sequences
@@ -157,31 +158,68 @@ def test_the_most_accurate_alignment_is_that_of_the_enumeration() -> None:
 
 
 @pytest.mark.parametrize("features", ["default", None])
-@pytest.mark.parametrize("cells", [1, 100, 2**22])
-def test_the_most_accurate_alignments_of_many_pairs_are_those_of_each(features, cells: int, monkeypatch) -> None:
-    monkeypatch.setattr(sequence_aligner, "_CELLS", cells)
+@pytest.mark.parametrize("threads", [1, 3])
+def test_the_most_accurate_alignments_of_many_pairs_are_those_of_each(features, threads: int) -> None:
     rng = np.random.default_rng(5)
     X = [tuple("".join(rng.choice(list("ACGT"), rng.integers(1, 9))) for _ in range(2)) for _ in range(150)]
     encode = Sequences("ACGT").learn(PAIRS).transform if features is None else list
-    model = SequenceAligner(decode="accuracy", features=features).fit(encode(PAIRS), known_matches(KNOWN))
+    model = SequenceAligner(decode="accuracy", features=features, n_jobs=threads)
+    model.fit(encode(PAIRS), known_matches(KNOWN))
     assert model.predict(encode(X)) == [model.predict(encode([pair]))[0] for pair in X]
-    tables = model.predict_marginals(encode(X))
-    assert model.predict(encode(X)) == [most_accurate(table, 0.0) for table in tables]
+    for pairs, table in zip(model.predict(encode(X)), model.predict_marginals(encode(X)), strict=True):
+        value, best = (sum(table[i, j] for i, j in each) for each in (pairs, most_accurate(table, 0.0)))
+        assert value == pytest.approx(best, abs=1e-12)
     assert model.predict([]) == []
     with pytest.raises(MargraveError, match="example 100"):
         model.predict([*encode(X[:100]), "AC"])
 
 
+@pytest.mark.parametrize("mode", ["global", "local", "semi-global"])
+@pytest.mark.parametrize("more", [{}, {"window": 1}, {"gaps": "linear"}], ids=["letters", "places", "linear gaps"])
+@pytest.mark.parametrize("scale", [0.0, 1.0, 10.0, 1000.0])
+@pytest.mark.parametrize("caution", [0.0, 0.2, 0.9])
+def test_decoding_by_accuracy_is_that_of_the_table_of_posteriors(mode: str, more, scale: float, caution: float) -> None:
+    """Rows are computed twice, and as logarithms where scores are too large for numbers that are scaled by row."""
+    model = SequenceAligner(mode=mode, decode="accuracy", caution=caution, **more).fit(PAIRS, KNOWN)
+    model.coef_ = scale * np.random.default_rng(1).normal(size=len(model.coef_))
+    rng = np.random.default_rng(2)
+    sizes = [(n, m) for n in (1, 2, 3, 4, 5, 9, 10, 26, 40) for m in (1, 2, 7, 33)]
+    X = [("".join(rng.choice(list("ACGT"), n)), "".join(rng.choice(list("ACGT"), m))) for n, m in sizes]
+    for pairs, table in zip(model.predict(X), model.predict_marginals(X), strict=True):
+        assert all(a < c and b < d for (a, b), (c, d) in pairwise(pairs))
+        value, best = (sum(table[i, j] - caution for i, j in each) for each in (pairs, most_accurate(table, caution)))
+        assert value == pytest.approx(best, abs=1e-9)
+
+
+@pytest.mark.parametrize("window", [0, 1])
+def test_decoding_of_long_sequences_by_accuracy_takes_little_memory(window: int) -> None:
+    """A byte for each pair of positions; with windows, also their scores."""
+    code = f"""
+import numpy as np, resource
+from margrave import SequenceAligner
+rng = np.random.default_rng(0)
+x, y, z = ("".join(rng.choice(list("ACGT"), n)) for n in (300, 2500, 2500))
+aligner = SequenceAligner(decode="accuracy", window={window}, n_jobs=1).fit([("ACGT", "AGT")], [("ACGT", "A-GT")])
+peaks = []
+for pair in ((x, x), (y, z)):
+    aligner.predict([pair])
+    peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+print(peaks[1] - peaks[0])
+"""
+    grown = int(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout)
+    assert grown < (4 if window == 0 else 25) * 2500**2
+
+
 def test_tables_that_do_not_fit_into_memory_are_refused_with_the_remedy(monkeypatch) -> None:
     model = SequenceAligner(decode="accuracy").fit(PAIRS, KNOWN)
     long = ("ACGT" * 250, "GATTACA" * 150)
-    for available in (1e6, 60e6):
+    for available in (1e5, 1e6):
         monkeypatch.setattr("margrave.memory.available_memory", lambda available=available: available)
-        match = r"decoding 1000 and 1050 letters by accuracy would take 0\.06.*: use decode='score'\."
+        match = r"decoding 1000 and 1050 letters by accuracy would take 0\.0009.*: use decode='score'\."
         with pytest.raises(MargraveError, match=match):
             model.predict([PAIRS[0], long])
         assert len(model.predict(PAIRS)) == len(PAIRS)
-    monkeypatch.setattr("margrave.memory.available_memory", lambda: 1e8)
+    monkeypatch.setattr("margrave.memory.available_memory", lambda: 2e6)
     assert len(model.predict([PAIRS[0], long])) == 2
 
 
@@ -194,6 +232,33 @@ def test_the_default_decoding_is_by_accuracy_for_global_alignments_and_otherwise
         X = [("TTGACA", "GACTAC"), ("ACGT", "TGCA"), *PAIRS]
         assert model.predict(X) == expected.predict(X)
         assert by_name["score"].predict(X) == [best[0][1] for best in model.predict_kbest(X, k=1)]
+
+
+PROTEINS = [("HEAGAWGHEE", "PAWHEAE"), ("MKVLAAG", "MKLAWG"), ("WWRNDCQ", "WRNDQ")]
+KNOWN_PROTEINS = [[(1, 1), (4, 2)], [(0, 0), (1, 1), (3, 2)], [(1, 0), (2, 1), (3, 2), (6, 4)]]
+
+
+@pytest.mark.parametrize(
+    ("X", "Y", "more", "C"),
+    [
+        (PROTEINS, KNOWN_PROTEINS, {}, 0.1),
+        (PROTEINS, KNOWN_PROTEINS, {"start": "BLOSUM62"}, 0.1),
+        (PROTEINS, KNOWN_PROTEINS, {"start": None}, 1.0),
+        (PAIRS, KNOWN, {}, 1.0),
+        (PAIRS, KNOWN, {"start": BLOSUM62}, 0.1),
+    ],
+)
+def test_the_default_c_is_smaller_where_weights_start_from_a_matrix(X, Y, more, C: float, tmp_path) -> None:
+    model = SequenceAligner(**more).fit(X, Y)
+    assert model.C is None and model.C_ == C
+    given = SequenceAligner(C=C, **more).fit(X, Y)
+    assert_allclose(model.coef_, given.coef_, rtol=0, atol=0)
+    assert SequenceAligner(C=3.0, **more).fit(X, Y).C_ == 3.0
+    (path,) = SequenceAligner(**more).fit_path(X, Y, [2.0])
+    assert path.C == path.C_ == 2.0
+    model.save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert again.C is None and again.predict(X) == model.predict(X)
 
 
 def test_a_confidence_belongs_to_every_column() -> None:

@@ -92,48 +92,82 @@ struct Posteriors {
   }
 };
 
-// Values of all states of all cells, row by row. Cells outside have the neutral value of the sum.
+// Takes the posteriors of the pairs of a row, from the last row up. Where it is not given, they stay in `Posteriors`.
+struct KeepRows {
+  void operator()(int64_t, double*) const {}
+};
+
+// Forward sums that are kept: all rows, or the last row before each block of `stride` rows and the rows of one block.
+// The rows of the other blocks are then computed twice, and memory grows with the square root of their number.
+inline int64_t short_stride(int64_t n) { return std::max<int64_t>(1, std::llround(std::sqrt(static_cast<double>(n)))); }
+
+// Values of all states of the cells of a block, row by row. Cells outside have the neutral value of the sum.
 class Table {
  public:
-  Table(int64_t n, int64_t m, double nothing) : m_(m), nothing_(nothing), values_(3 * n * m, nothing) {}
-  void set(State s, int64_t i, int64_t j, double value) { values_[(i * 3 + s) * m_ + j] = value; }
-  double operator()(State s, int64_t i, int64_t j) const {
-    return i < 0 || j < 0 ? nothing_ : values_[(i * 3 + s) * m_ + j];
+  Table(int64_t n, int64_t m, double nothing, int64_t stride)
+      : m_(m), stride_(stride), nothing_(nothing), values_(3 * (stride + 1) * m, nothing) {
+    kept_.resize((n + stride - 1) / stride);
+  }
+  Table(int64_t n, int64_t m, double nothing) : Table(n, m, nothing, n) {}
+  void set(State s, int64_t i, int64_t j, double value) { values_[place(s, i, j)] = value; }
+  double operator()(State s, int64_t i, int64_t j) const { return i < 0 || j < 0 ? nothing_ : values_[place(s, i, j)]; }
+  int64_t first() const { return first_; }
+  bool ends_before(int64_t i) const { return i == first_ + stride_; }
+  // Moves on to the next block, which begins after the last row.
+  void next() {
+    kept_[first_ / stride_ + 1].assign(values_.end() - 3 * m_, values_.end());
+    load(first_ + stride_);
+  }
+  // Moves to the block with row i; its rows must be computed again.
+  void load(int64_t i) {
+    first_ = i / stride_ * stride_;
+    const std::vector<double>& before = kept_[first_ / stride_];
+    if (before.empty())
+      std::fill_n(values_.begin(), 3 * m_, nothing_);
+    else
+      std::copy(before.begin(), before.end(), values_.begin());
   }
 
  private:
-  int64_t m_;
+  size_t place(State s, int64_t i, int64_t j) const { return ((i - first_ + 1) * 3 + s) * m_ + j; }
+
+  int64_t m_, stride_, first_ = 0;
   double nothing_;
   std::vector<double> values_;
+  std::vector<std::vector<double>> kept_;
 };
 
 // ---- sums in log space: exact for any scores ------------------------------------------------------------------------
 
 inline double log_add(double a, double b, double c) { return margrave::log_add(margrave::log_add(a, b), c); }
 
-inline void forward_logs(const Scores& s, Table& f) {
-  for (int64_t i = 0; i < s.n; ++i)
-    for (int64_t j = 0; j < s.m; ++j) {
-      const double before = log_add(f(kM, i - 1, j - 1), f(kX, i - 1, j - 1), f(kY, i - 1, j - 1));
-      f.set(kM, i, j, s.pair[i][j] + margrave::log_add(s.begin(i, j), before));
-      if (i > 0) f.set(kX, i, j, margrave::log_add(s.x_open[i] + f(kM, i - 1, j), s.x_extend[i] + f(kX, i - 1, j)));
-      if (j > 0)
-        f.set(kY, i, j,
-              log_add(s.y_open[j] + f(kM, i, j - 1), s.y_open[j] + f(kX, i, j - 1), s.y_extend[j] + f(kY, i, j - 1)));
-    }
+inline void forward_row(const Scores& s, int64_t i, Table& f) {
+  for (int64_t j = 0; j < s.m; ++j) {
+    const double before = log_add(f(kM, i - 1, j - 1), f(kX, i - 1, j - 1), f(kY, i - 1, j - 1));
+    f.set(kM, i, j, s.pair[i][j] + margrave::log_add(s.begin(i, j), before));
+    f.set(kX, i, j, -kInfinity);  // of the first row, whose memory may have been another row's
+    if (i > 0) f.set(kX, i, j, margrave::log_add(s.x_open[i] + f(kM, i - 1, j), s.x_extend[i] + f(kX, i - 1, j)));
+    if (j > 0)
+      f.set(kY, i, j,
+            log_add(s.y_open[j] + f(kM, i, j - 1), s.y_open[j] + f(kX, i, j - 1), s.y_extend[j] + f(kY, i, j - 1)));
+  }
 }
 
-inline double total_of(const Scores& s, const Table& f) {
+// Returns log Z.
+inline double forward_logs(const Scores& s, Table& f) {
   double total = s.empty;
-  for (int64_t i = 0; i < s.n; ++i)
+  for (int64_t i = 0; i < s.n; ++i) {
+    if (f.ends_before(i)) f.next();
+    forward_row(s, i, f);
     for (int64_t j = 0; j < s.m; ++j) total = margrave::log_add(total, f(kM, i, j) + s.end(i, j));
+  }
   return total;
 }
 
-inline double logsum_logs(const Scores& s, Posteriors& mu) {
-  Table f(s.n, s.m, -kInfinity);
-  forward_logs(s, f);
-  const double log_z = total_of(s, f);
+template <class Take = KeepRows>
+double logsum_logs(const Scores& s, Posteriors& mu, int64_t stride, const Take& take = {}) {
+  Table f(s.n, s.m, -kInfinity, stride);
+  const double log_z = forward_logs(s, f);
   if (log_z == -kInfinity) return log_z;
   mu.empty += std::exp(s.empty - log_z);
   // Backward sums by state, for the row below and for this one.
@@ -144,6 +178,10 @@ inline double logsum_logs(const Scores& s, Posteriors& mu) {
   }
   for (int64_t i = s.n - 1; i >= 0; --i) {
     const bool last = i + 1 == s.n;
+    if (i < f.first()) {
+      f.load(i);
+      for (int64_t k = f.first(); k <= i; ++k) forward_row(s, k, f);
+    }
     for (int64_t j = s.m - 1; j >= 0; --j) {
       const bool final = j + 1 == s.m;
       const double next = last || final ? -kInfinity : s.pair[i + 1][j + 1] + below[kM][j + 1];
@@ -169,6 +207,7 @@ inline double logsum_logs(const Scores& s, Posteriors& mu) {
       }
       mu.add_outside(s, i, j, std::exp(s.begin(i, j) + s.pair[i][j] + here[kM][j] - log_z), std::exp(m_here + finish));
     }
+    take(i, mu.pair[i]);
     for (int k = 0; k < 3; ++k) std::swap(below[k], here[k]);
   }
   return log_z;
@@ -184,6 +223,9 @@ class Rows {
   }
   double* operator()(State s, int64_t r) { return values_ + (3 * r + s) * width_ + 8; }
   void clear(int64_t r) { std::fill_n(values_ + 3 * r * width_, 3 * width_, nothing_); }
+  void copy(int64_t from, Rows& to, int64_t r) const {
+    std::copy_n(values_ + 3 * from * width_, 3 * width_, to.values_ + 3 * r * width_);
+  }
 
  private:
   int64_t width_;
@@ -203,11 +245,20 @@ class Rows {
 // of the other direction or, if all of that is lost too, 2^kLost times 2^kLost. Each direction has 3 n m values.
 class ScaledSums {
  public:
-  ScaledSums(const Scores& s, Scratch& scratch)
-      : s_(s), scratch_(scratch), frame_(scratch), width_(padded(s.m) + 8), sums_(s.n + 1, s.m, scratch, 0.0) {}
+  ScaledSums(const Scores& s, int64_t stride, Scratch& scratch)
+      : s_(s),
+        scratch_(scratch),
+        frame_(scratch),
+        width_(padded(s.m) + 8),
+        stride_(stride),
+        sums_(stride + 1, s.m, scratch, 0.0),
+        kept_((s.n - 1) / stride, s.m, scratch, 0.0) {}
 
   // Posteriors must start at 0. They are invalid if this returns false.
-  bool logsum(Posteriors& mu, double& log_z) { return prepare() && downwards(log_z) && upwards(log_z, mu); }
+  template <class Take>
+  bool logsum(Posteriors& mu, double& log_z, const Take& take) {
+    return prepare() && downwards(log_z) && upwards(log_z, mu, take);
+  }
 
  private:
   static constexpr double kLargest = 85, kMostLog = 1e6;
@@ -357,9 +408,42 @@ class ScaledSums {
     return true;
   }
 
+  // The row of letter i in `sums_`, and that of the letter before it.
+  int64_t here(int64_t i) const { return i % stride_ + 1; }
+  int64_t before(int64_t i) const { return i % stride_; }
+
+  // The forward sums of a row; returns their sum, and in `ends` those of alignments that end here.
+  double sum_row(int64_t i, AlignmentSums& row, double& ends) {
+    const double top = tops_[s_.row[i]], carry = carries_[i];
+    row.pair = pairs_ + s_.row[i] * width_;
+    row.begin_x = begins_[i];
+    row.x_open = x_open_[i] * carry;
+    row.x_extend = x_extend_[i] * carry;
+    row.carry = carry * top;
+    row.m_next = sums_(kM, before(i)), row.x_next = sums_(kX, before(i)), row.y_next = sums_(kY, before(i));
+    row.m_here = sums_(kM, here(i)), row.x_here = sums_(kX, here(i)), row.y_here = sums_(kY, here(i));
+    return loops().alignment_sum_row(row, &ends);
+  }
+
+  // The rows of the block that ends with letter i, once more. They are those of `downwards` up to rounding.
+  void sum_block(int64_t i, AlignmentSums& row) {
+    const int64_t first = i / stride_ * stride_;
+    if (first == 0)
+      sums_.clear(0);
+    else
+      kept_.copy(first / stride_ - 1, sums_, 0);
+    row.end_y = end_.by_y;  // not used
+    double ends = 0;
+    for (int64_t k = first; k <= i; ++k) {
+      begin_row(k, row);
+      sum_row(k, row, ends);
+    }
+  }
+
   bool downwards(double& log_z) {
     sums_.clear(0);
     exponents_.assign(s_.n, 0);
+    carries_.assign(s_.n, 0.0);
     logs_.assign(s_.n, -kInfinity);
     begins_.assign(s_.n, 0.0);
     log_z = s_.empty;
@@ -368,22 +452,19 @@ class ScaledSums {
     row.y_open = y_open_;
     row.y_extend = y_extend_;
     int64_t next = 0;
-    double sum = 0, ends = 0, carry = 0;
+    double sum = 0, ends = 0;
     for (int64_t i = 0; i < s_.n; ++i) {
       int64_t& e = exponents_[i];
+      if (i > 0 && before(i) == 0) {
+        sums_.copy(stride_, kept_, i / stride_ - 1);
+        sums_.copy(stride_, sums_, 0);
+      }
       begin_row(i, row);
       end_row(i, row);
-      const double first = s_.begin_x[i] + begin_.top, top = tops_[s_.row[i]];
-      if (!settle(next, sum, first, e, carry)) return false;
-      begins_[i] = std::exp(first - static_cast<double>(e) * kLog2) * top;
-      row.pair = pairs_ + s_.row[i] * width_;
-      row.begin_x = begins_[i];
-      row.x_open = x_open_[i] * carry;
-      row.x_extend = x_extend_[i] * carry;
-      row.carry = carry * top;
-      row.m_next = sums_(kM, i), row.x_next = sums_(kX, i), row.y_next = sums_(kY, i);
-      row.m_here = sums_(kM, i + 1), row.x_here = sums_(kX, i + 1), row.y_here = sums_(kY, i + 1);
-      sum = loops().alignment_sum_row(row, &ends);
+      const double first = s_.begin_x[i] + begin_.top;
+      if (!settle(next, sum, first, e, carries_[i])) return false;
+      begins_[i] = std::exp(first - static_cast<double>(e) * kLog2) * tops_[s_.row[i]];
+      sum = sum_row(i, row, ends);
       if (!(sum < kMost)) return false;
       logs_[i] = std::log2(sum);
       if (ends > 0)
@@ -393,7 +474,8 @@ class ScaledSums {
     return log_z > -kInfinity;
   }
 
-  bool upwards(double log_z, Posteriors& mu) {
+  template <class Take>
+  bool upwards(double log_z, Posteriors& mu, const Take& take) {
     mu.empty += std::exp(s_.empty - log_z);
     Rows sums(2, s_.m, scratch_, 0.0);
     sums.clear(0), sums.clear(1);
@@ -408,6 +490,7 @@ class ScaledSums {
     double sum = 0, carry = 0;
     for (int64_t i = s_.n - 1; i >= 0; --i) {
       const bool last = i + 1 == s_.n;
+      if (!last && before(i + 1) == 0) sum_block(i, row);
       begin_row(i, row);
       end_row(i, row);
       const double final = s_.end_x[i] + end_.top;
@@ -422,7 +505,7 @@ class ScaledSums {
       row.carry = last ? 0.0 : carry * tops_[below];
       row.m_next = sums(kM, (i + 1) % 2), row.x_next = sums(kX, (i + 1) % 2);
       row.m_here = sums(kM, i % 2), row.x_here = sums(kX, i % 2);
-      shares.m = sums_(kM, i + 1), shares.x = sums_(kX, i + 1), shares.y = sums_(kY, i + 1);
+      shares.m = sums_(kM, here(i)), shares.x = sums_(kX, here(i)), shares.y = sums_(kY, here(i));
       const double both = static_cast<double>(exponents_[i] + e);
       shares.share = std::exp(both * kLog2 - log_z);
       shares.pair = mu.pair[i];
@@ -441,6 +524,7 @@ class ScaledSums {
         mu.begin_x[i] += shares.begin_x;
         mu.end_x[i] += shares.end_x;
       }
+      take(i, mu.pair[i]);
       next = e;
     }
     for (int64_t j = 0; j < s_.m; ++j) {
@@ -458,27 +542,83 @@ class ScaledSums {
   const Scores& s_;
   Scratch& scratch_;
   Scratch::Frame frame_;
-  int64_t width_;
-  Rows sums_;  // forward; row i + 1 belongs to letter i
+  int64_t width_, stride_;
+  Rows sums_;  // forward sums of a block; the first row is that before the block
+  Rows kept_;  // the last rows before all blocks but the first
   double *y_open_ = nullptr, *y_extend_ = nullptr, *pairs_ = nullptr;
-  std::vector<double> x_open_, x_extend_, tops_, logs_, begins_;
+  std::vector<double> x_open_, x_extend_, tops_, logs_, begins_, carries_;
   std::vector<int64_t> exponents_;
   Outside begin_, end_;
 };
 
 inline double logsum(const Scores& s, Posteriors& mu, Scratch& scratch) {
   double log_z = 0;
-  if (ScaledSums(s, scratch).logsum(mu, log_z)) return log_z;
+  if (ScaledSums(s, s.n, scratch).logsum(mu, log_z, KeepRows())) return log_z;
   mu.clear(s.n, s.m);
-  return logsum_logs(s, mu);
+  return logsum_logs(s, mu, s.n);
+}
+
+// The alignment whose matches have the largest sum of posteriors minus `caution`. It is found from the last row up, as
+// the posteriors of a row are known, so only the choice in each cell is stored. Of equal sums it takes the earlier
+// match.
+class MostAccurate {
+ public:
+  MostAccurate(int64_t n, int64_t m, double caution)
+      : n_(n), m_(m), caution_(caution), ways_(static_cast<size_t>(n * m)), best_(static_cast<size_t>(m + 1)) {}
+
+  void restart() { std::fill(best_.begin(), best_.end(), 0.0); }
+  // The posteriors of a row, which are set to 0.
+  void take(int64_t i, double* posteriors) {
+    uint8_t* ways = ways_.data() + i * m_;
+    double diagonal = 0;  // the best of cell (i + 1, j + 1)
+    for (int64_t j = m_ - 1; j >= 0; --j) {
+      const double below = best_[j], gain = posteriors[j] - caution_, match = diagonal + gain;
+      ways[j] = kX;
+      if (best_[j + 1] > best_[j]) best_[j] = best_[j + 1], ways[j] = kY;
+      if (gain > 0 && match >= best_[j]) best_[j] = match, ways[j] = kM;
+      diagonal = below;
+      posteriors[j] = 0;
+    }
+  }
+  void matches(std::vector<int32_t>& found) const {
+    found.clear();
+    for (int64_t i = 0, j = 0; i < n_ && j < m_;) {
+      const uint8_t way = ways_[i * m_ + j];
+      if (way == kM) found.push_back(static_cast<int32_t>(i)), found.push_back(static_cast<int32_t>(j));
+      if (way != kY) ++i;
+      if (way != kX) ++j;
+    }
+  }
+
+ private:
+  int64_t n_, m_;
+  double caution_;
+  std::vector<uint8_t> ways_;
+  std::vector<double> best_;
+};
+
+// The matches of the alignment with the highest expected accuracy. All pairs of `mu` are one row of zeros. Returns
+// log Z; if it is -inf, there is no alignment.
+inline double most_accurate(const Scores& s, Posteriors& mu, double caution, std::vector<int32_t>& found,
+                            Scratch& scratch) {
+  MostAccurate best(s.n, s.m, caution);
+  const auto take = [&](int64_t i, double* row) { best.take(i, row); };
+  const int64_t stride = short_stride(s.n);
+  double log_z = 0;
+  if (!ScaledSums(s, stride, scratch).logsum(mu, log_z, take)) {
+    mu.clear(s.n, s.m);
+    best.restart();
+    log_z = logsum_logs(s, mu, stride, take);
+  }
+  best.matches(found);
+  return log_z;
 }
 
 // Draws alignments and calls take(path) for each. False if no alignment is allowed.
 template <class Take>
 bool sample(const Scores& s, int64_t draws, Random& random, const Take& take) {
   Table f(s.n, s.m, -kInfinity);
-  forward_logs(s, f);
-  const double log_z = total_of(s, f);
+  const double log_z = forward_logs(s, f);
   if (log_z == -kInfinity) return false;
   std::vector<double> rows(s.n + 1), weights(s.m);
   for (int64_t i = 0; i < s.n; ++i)

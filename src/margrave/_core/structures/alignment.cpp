@@ -2,6 +2,7 @@
 #include "structures/alignment.h"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <optional>
 #include <string>
@@ -98,7 +99,26 @@ static void bind(nb::module_& m) {
             }
             return to_numpy(std::move(found));
           },
-          "i"_a, "theta"_a, "The matched pairs of the best alignment, flat.");
+          "i"_a, "theta"_a, "The matched pairs of the best alignment, flat.")
+      .def(
+          "most_accurate",
+          [](const AlignmentStructure& a, int64_t i, const In<double>& theta, double caution) {
+            a.check_example(i);
+            check_cells(i, a.n(i), a.m(i));
+            expect_size(theta, a.parts(i), "theta");
+            for (size_t k = 0; k < theta.size(); ++k)
+              if (!is_score(theta.data()[k])) throw InputError("scores must not be NaN or infinite.");
+            if (!std::isfinite(caution)) throw InputError("caution must be finite.");
+            std::vector<int32_t> found;
+            {
+              const nb::gil_scoped_release release;
+              Scratch scratch;
+              a.most_accurate(i, theta.data(), caution, found, scratch);
+            }
+            return to_numpy(std::move(found));
+          },
+          "i"_a, "theta"_a, "caution"_a,
+          "The matched pairs of the alignment with the largest sum of posterior probabilities minus caution, flat.");
   nb::class_<AlignmentEdges, Alignments>(m, "AlignmentEdges");
   nb::class_<HomologyStructure, Structure>(m, "HomologyStructure")
       .def_prop_ro("shared_parts", &HomologyStructure::shared_parts, "The number of parts by letter.");

@@ -92,6 +92,15 @@ class AlignmentStructure final : public Alignments, private Counted {
   double best_score(int64_t i, const double* theta, Scratch& scratch) const {
     return alignment::best_score(layout_.scores(sequences(i), theta, scratch), scratch);
   }
+  // The matched pairs of the alignment with the largest sum of their posteriors minus `caution`, in one byte per cell.
+  void most_accurate(int64_t i, const double* theta, double caution, std::vector<int32_t>& found,
+                     Scratch& scratch) const {
+    const SequencePair pair = sequences(i);
+    const alignment::Scores scores = layout_.scores(pair, theta, scratch);
+    alignment::Posteriors posteriors = layout_.posteriors_by_row(pair, scratch);
+    if (alignment::most_accurate(scores, posteriors, caution, found, scratch) == -kInfinity)
+      throw InputError("every output is forbidden.");
+  }
   double logsum(int64_t i, const double* theta, double* mu, Scratch& scratch) const override {
     check_cells(i, n(i), m(i));
     std::fill_n(mu, parts(i), 0.0);

@@ -126,6 +126,21 @@ class PairParts {
     } else {
       for (int64_t i = 0; i < p.n; ++i) q.pair[i] = mu + i * p.m;
     }
+    set_gaps(p, q, scratch);
+    return q;
+  }
+  // The same with one row for the pairs of all letters of x, which whoever reads a row sets to 0 again.
+  alignment::Posteriors posteriors_by_row(const SequencePair& p, Scratch& scratch) const {
+    alignment::Posteriors q{};
+    double* row = scratch.take(p.m);
+    std::fill_n(row, p.m, 0.0);
+    q.pair.assign(p.n, row);
+    set_gaps(p, q, scratch);
+    return q;
+  }
+
+ private:
+  static void set_gaps(const SequencePair& p, alignment::Posteriors& q, Scratch& scratch) {
     double* memory = scratch.take(6 * (p.n + p.m));
     std::fill_n(memory, 6 * (p.n + p.m), 0.0);
     for (double** each : {&q.x_open, &q.x_extend, &q.begin_x, &q.end_x, &q.lead_x, &q.trail_x}) {
@@ -136,8 +151,9 @@ class PairParts {
       *each = memory;
       memory += p.m;
     }
-    return q;
   }
+
+ public:
   void add(const SequencePair& p, const alignment::Posteriors& q, double* mu) const {
     if (tied_)
       each_row(p, [&](int64_t i, int64_t, int64_t, bool fresh) {

@@ -1,6 +1,7 @@
 """Models that align pairs of sequences."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from os import PathLike
 from typing import Any
 
@@ -26,8 +27,8 @@ from margrave.structures.base import NoOutputs
 
 Matches = list[tuple[int, int]]
 _DECODERS = ("score", "accuracy")
-_CELLS = 2**22  # of the tables of posterior probabilities that are in memory at once, unless one pair has more
-_BYTES = 64  # that decoding takes per cell: 57 on pairs of 1,000 and of 2,000 letters
+# That decoding by accuracy takes per cell: the choice in it, and the scores and their exponentials if they have places.
+_BYTES_OF_LETTERS, _BYTES_OF_PLACES = 1, 17
 
 
 class AlignmentScores(StructuredModel, saved_as=""):
@@ -90,14 +91,16 @@ class PairwiseModel(AlignmentScores, saved_as=""):
         """
         if way_to_decode(self.decode, self.mode) == "score":
             return self._predict(self._given(X))  # type: ignore[no-any-return]
-        self._check_fitted()
-        encoded = X if self.features_ is None else self.features_.transform(X)
-        sequences_of(encoded)  # which numbers wrong examples over all batches
-        found = []
-        for batch in _batches(encoded):
-            tables = self._predict_marginals(Examples(batch, encoded=batch, extras={"places": True}))
-            found += [most_accurate(table, float(self.caution)) for table in tables]
-        return found
+        bound = self._bind(self._given(X))
+        w = self._temperature() * self._weights()
+        _check_cells(bound.core, self._threads())
+
+        def aligned(i: int) -> Matches:
+            flat = bound.core.most_accurate(i, bound.problem.score(i, w), float(self.caution)).tolist()
+            return list(zip(flat[::2], flat[1::2], strict=True))
+
+        with ThreadPoolExecutor(self._threads()) as pool:
+            return list(pool.map(aligned, range(bound.problem.size)))
 
     def predict_marginals(self, X: Any) -> list[NDArray[np.float64]]:
         """Compute the posterior probability that letter i of x is matched with letter j of y, for every pair.
@@ -196,23 +199,16 @@ def check_aligned(text: str, sequence: Any, where: str) -> None:
             raise MargraveError(f"{where}, position {k}: the letter is {letter!r}, and {aligned!r} in the alignment.")
 
 
-def _batches(encoded: Sequence[Any]) -> Iterator[list[Any]]:
-    """Pairs in their order, a few at a time."""
-    batch: list[Any] = []
-    cells = 0
-    for x, y in encoded:
-        if batch and cells + len(x) * len(y) > _CELLS:
-            yield batch
-            batch, cells = [], 0
-        batch.append((x, y))
-        cells += len(x) * len(y)
+def _check_cells(core: _core.AlignmentStructure, threads: int) -> None:
+    """Refuse pairs of sequences if decoding the longest by accuracy, one on each thread, does not fit into memory."""
+    lengths = sorted((core.lengths(i) for i in range(core.size)), key=lambda each: each[0] * each[1], reverse=True)
+    if lengths:
+        n, m = lengths[0]
         check_memory(
-            _BYTES * cells,
-            f"decoding {len(x)} and {len(y)} letters by accuracy",
+            (_BYTES_OF_LETTERS if core.tied else _BYTES_OF_PLACES) * sum(a * b for a, b in lengths[:threads]),
+            f"decoding {n} and {m} letters by accuracy",
             Message("use ", setting(decode="score")),
         )
-    if batch:
-        yield batch
 
 
 def most_accurate(table: NDArray[np.float64], caution: float) -> Matches:
