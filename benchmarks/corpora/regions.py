@@ -15,7 +15,7 @@ def regions(n: int, side: int, labels: int, seed: int) -> Images:
     X, y = [], []
     for _ in range(n):
         at, of = rng.uniform(0, side, (side * side // 20 + 2, 2)), rng.integers(0, labels, side * side // 20 + 2)
-        grid = np.stack(np.mgrid[:side, :side], axis=-1)[:, :, None, :]
+        grid = np.stack(list(np.mgrid[:side, :side]), axis=-1)[:, :, None, :]
         truth = of[((grid - at) ** 2).sum(axis=-1).argmin(axis=-1)]
         seen = np.where(rng.random(truth.shape) < _SHOWN, truth, rng.integers(0, labels, truth.shape))
         X.append(np.eye(labels)[seen])

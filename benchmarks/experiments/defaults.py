@@ -245,25 +245,25 @@ def as_graphs(X: list[Any], y: list[Any]) -> list[tuple[Graph, list[int]]]:
     return [(image_graph(image), labels.ravel().tolist()) for image, labels in zip(X, y, strict=True)]
 
 
-def fit_labeler(train: Any, settings: Settings) -> Any:
+class NodesAlone(GraphLabeler, saved_as=""):
+    """A labeler that sees no edges."""
+
+    def _inputs(self, X: Any) -> list[Graph]:
+        return [Graph(graph.nodes, []) for graph in super()._inputs(X)]
+
+
+def fit_labeler(train: Any, settings: Settings) -> GraphLabeler:
     """A labeler; without edges if the settings say so."""
     chosen = dict(settings)
-    alone = chosen.pop("edges", True) is False
-    X, y = [graph for graph, _ in train], [labels for _, labels in train]
-    model = GraphLabeler(n_jobs=1, max_seconds=MOST_SECONDS, **chosen)
-    model.alone = alone
+    kind = GraphLabeler if chosen.pop("edges", True) else NodesAlone
+    model = kind(n_jobs=1, max_seconds=MOST_SECONDS, **chosen)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # ends far from the optimum
-        return model.fit(without_edges(X) if alone else X, y)
+        warnings.simplefilter("ignore")  # of ends far from the optimum
+        return model.fit([graph for graph, _ in train], [labels for _, labels in train])
 
 
-def without_edges(X: list[Graph]) -> list[Graph]:
-    return [Graph(graph.nodes, []) for graph in X]
-
-
-def labeled(labeler: Any, held_out: Any) -> Any:
-    X = [graph for graph, _ in held_out]
-    return labeler.predict(without_edges(X) if labeler.alone else X)
+def labeled(labeler: GraphLabeler, held_out: Any) -> Any:
+    return labeler.predict([graph for graph, _ in held_out])
 
 
 def cell_accuracy(held_out: Any, predicted: Any) -> dict[str, float]:

@@ -37,7 +37,7 @@ def certificate_report(model: "StructuredEstimator", cost: Any) -> dict[str, Any
         "stop_reason": model.stop_reason_,
         "loss": loss.name,
         "cost": cost if cost is None or isinstance(cost, str) else "matrix",
-        "C": model.C,
+        "C": getattr(model, "C_", model.C),
         "learner": _learner_name(model),
     }
 
@@ -113,10 +113,15 @@ def _loss_rows(report: Mapping[str, Any]) -> list[tuple[str, str]]:
     # Hamming is the usual cost, and the name of the loss says f1 itself.
     cost = "" if report["cost"] in (None, "hamming", "f1") else f", {report['cost']} cost"
     return [
-        *([] if report["primal"] is None else [("loss", f"{report['loss']}{cost}, C {report['C']:g}")]),
+        *([] if report["primal"] is None else [("loss", f"{report['loss']}{cost}, {_regularization(report['C'])}")]),
         ("learner", report["learner"]),
         ("passes", _passes(report)),
     ]
+
+
+def _regularization(C: float | None) -> str:
+    """The C that a model was trained with; the default of aligners depends on data that a file does not have."""
+    return "the default C" if C is None else f"C {C:g}"
 
 
 def _passes(report: Mapping[str, Any]) -> str:

@@ -307,7 +307,7 @@ class StructuredEstimator(Estimator, StructuredModel, saved_as=""):
         return kind(
             training.bound.problem,
             loss,
-            C=self.C,
+            C=self._used_C(training),
             sample_weight=training.examples.extra("sample_weight"),
             max_iter=self.max_iter,
             max_seconds=self.max_seconds,
@@ -319,6 +319,10 @@ class StructuredEstimator(Estimator, StructuredModel, saved_as=""):
             approximate=training.bound.approximate,
             **more,
         )
+
+    def _used_C(self, training: Training) -> float:  # noqa: N802
+        """The C of the objective."""
+        return self.C
 
     def _dev_score(self, examples: Examples, training: Training) -> Callable[[Weights], float]:
         """The score on other data, as a function of the weights."""

@@ -24,6 +24,8 @@ from margrave.maps.alignment import AlignmentMap
 from margrave.structures.alignment import Alignment
 
 Weights = NDArray[np.float64]
+# The default C. Weights that are measured from a good matrix need to move less (docs/choosing.md has the measurements).
+_C_FROM_ZERO, _C_FROM_MATRIX = 1.0, 0.1
 _LONGEST_F1 = 40  # letters of a sequence for which the F1 cost is counted
 
 
@@ -143,7 +145,7 @@ def _letters(X: Any) -> set[str]:
     return found
 
 
-class SequenceAligner(AlignerModel, AlignmentEstimator):
+class SequenceAligner(AlignerModel, AlignmentEstimator):  # type: ignore[misc]
     """Aligns pairs of sequences; minimizes 1/2 |w - start|^2 + C sum_i L_i(w).
 
     An example of X is a pair (x, y) of sequences: texts, Biopython's Seq or SeqRecord, lists of tokens, lists of lists
@@ -156,12 +158,24 @@ class SequenceAligner(AlignerModel, AlignmentEstimator):
     coef_ : the weights.
     matrix_ : the learned substitution matrix.
     start_ : the matrix that the weights are measured from, or None; it is not saved.
+    C_ : the C of the objective; it is not saved.
 
     >>> pairs = [("ACGT", "AGT"), ("TTACG", "TACG"), ("GATTA", "GTTA")]
     >>> known = [("ACGT", "A-GT"), ("TTACG", "-TACG"), ("GATTA", "G-TTA")]
     >>> SequenceAligner(C=10.0).fit(pairs, known).predict([("CGAT", "CGT")])
     [[(0, 0), (1, 1), (3, 2)]]
     """
+
+    C_: float
+
+    def _used_C(self, training: Training) -> float:  # noqa: N802
+        if self.C is not None:
+            return self.C
+        return _C_FROM_ZERO if training.model.start_ is None else _C_FROM_MATRIX
+
+    def _set_fitted(self, training: Training, w: Weights) -> None:
+        super()._set_fitted(training, w)
+        self.C_ = self._used_C(training)
 
     def _structure(self, examples: Examples) -> Alignment:
         edges = self.edges and examples.training

@@ -4,7 +4,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 from margrave.options import option
-from margrave.settings.learning import LOSS_HELP, LOSS_OBJECTS, TOL_HELP, JobSettings, LearningSettings
+from margrave.settings.learning import C_HELP, LOSS_HELP, LOSS_OBJECTS, TOL_HELP, JobSettings, LearningSettings
 
 if TYPE_CHECKING:
     from margrave.data import SubstitutionMatrix
@@ -80,7 +80,10 @@ class AlignerSettings(DecodingSettings, AlignmentSettings):
         'pairs that are wrong; "f1" is 1 - F1 of the pairs, for sequences of up to 40 letters.',
     )
     _: KW_ONLY
-    # The defaults of tol, decode and start were measured on training data (docs/choosing.md).
+    # The defaults of C, tol, decode and start were measured on training data (docs/choosing.md).
+    C: float | None = option(  # type: ignore[assignment]
+        None, C_HELP, above=0, if_none="0.1 if the weights start from a matrix, and otherwise 1"
+    )
     tol: float = option(1e-3, TOL_HELP, at_least=0)
     decode: str = option(
         "auto",
