@@ -73,7 +73,7 @@ def test_every_member_of_the_loss_family_can_be_chosen(
         (["--loss", "latent-log", "--gamma", "1"], "--gamma applies to losses with one correct output, and"),
         (["--gamma", "0", "--cost", "hamming"], "--loss log does not use --cost: use a larger --gamma."),
         (["--loss", "hinge", "--beta", "2", "--slack", "2"], "slack re-scaling, quadratic slack and hard margins"),
-        (["--label-cost", "N=3"], "--loss log does not use --cost: choose another loss"),
+        (["--label-cost", "N=3"], "--loss log does not use --label-cost: choose another loss"),
         (["--loss", "hinge", "--label-cost", "N"], "--label-cost takes LABEL=NUMBER, not 'N'."),
         (["--loss", "hinge", "--label-cost", "N=-1"], "--label-cost N=-1: a cost must be a number from 0 on"),
         (["--loss", "hinge", "--label-cost", "M=1"], "unknown label in the costs 'M'"),
@@ -145,7 +145,7 @@ def test_costs_by_label_apply_to_every_task_of_labels(task: str, high: float, tm
     assert_array_equal(weights(model), fit({"x": {"z": high}}).coef_)
     assert message(run(*train, "--label-cost", "q=2")).startswith("unknown label in the costs 'q'")
     refused = message(run(*train[:-4], "--loss", "log", "--label-cost", "x=2"))
-    assert refused.startswith("--loss log does not use --cost: choose another loss")
+    assert refused.startswith("--loss log does not use --label-cost: choose another loss")
 
 
 def test_transitions_have_features_by_templates(data: Path, tmp_path: Path) -> None:

@@ -96,7 +96,13 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
         *({"inference": name, "loss": "hinge", "max_iter": 2} for name in ("relaxed", "lp")),
         *({"pairs": name} for name in ("directed", "symmetric", "equal")),
         *({"memory": 64.0}, {"weights": "hash:8"}, {"intercept": False}, {"neighbors": 8}, {"window": 3}),
-        *({"states": 2}, {"starts": 2}, {"inference": "bp", "iterations": 50}, {"decode": "marginals"}),
+        *(
+            {"states": 2},
+            {"starts": 2},
+            {"inference": "bp", "iterations": 50},
+            {"decode": "marginals"},
+            {"decode": "best"},
+        ),
     ],
     "MultiLabelClassifier": [
         *({"inference": name} for name in ("bp", "trw")),
