@@ -157,6 +157,10 @@ class Learner(Stored, kind="learner"):
         objective = state.objective
         return objective.primal(w) if getattr(objective.problem, "remembers", False) else -inf
 
+    def result(self, state: Any) -> Weights | None:
+        """The weights that the last pass returned; None if the state knows their P, or nothing depends on it."""
+        return None
+
     def note(self, state: Any) -> str:
         """A note to append to the stopping reason; empty if there is none."""
         return ""

@@ -6,7 +6,7 @@ from typing import ClassVar
 from margrave import _core
 from margrave.learners.base import Learner
 from margrave.learners.mira import AVERAGE_HELP, MIRAState, at_zero
-from margrave.learners.objective import Objective, Step
+from margrave.learners.objective import Objective, Step, Weights
 from margrave.options import option
 
 
@@ -29,6 +29,10 @@ class KBestMIRA(Learner):
     def blank(self, objective: Objective) -> MIRAState:
         """All weights zero."""
         return at_zero(objective)
+
+    def result(self, state: MIRAState) -> Weights:
+        """The average, or the last weights."""
+        return state.result(self.average)
 
     def one_pass(self, state: MIRAState) -> Step:
         """One update for every example, in shuffled order."""

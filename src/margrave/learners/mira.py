@@ -79,6 +79,10 @@ class MIRA(Learner):
             step = replace(step, done="no example takes a step", stuck=True)
         return step
 
+    def result(self, state: "MIRAState") -> Weights:
+        """The average, or the last weights: what D is computed from does not tell whether the weights are its own."""
+        return state.result(self.average)
+
     def note(self, state: "MIRAState") -> str:
         """How many exact steps were not solved; how many were not made, or by a bound, because of a negative loss."""
         notes = []
@@ -134,10 +138,14 @@ class MIRAState(State):
         self.unsolved += unsolved
         self.turn += 1
         objective.passes += inferences / objective.problem.size
-        w = self.w - self.sum / max(self.steps, 1) if average else self.w.copy()
+        w = self.result(average)
         primal = objective.primal(w)
         _, dual, _ = self.objectives()
         return Step(w, primal, dual, None if dual is None else primal - dual)
+
+    def result(self, average: bool) -> Weights:
+        """The average of the weights before each step, or the last ones."""
+        return self.w - self.sum / max(self.steps, 1) if average else self.w.copy()
 
     def dual(self) -> float:
         """D at the variables of all steps, while those of each example sum to at most C."""

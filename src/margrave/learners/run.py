@@ -398,6 +398,10 @@ class Run:
             check_that(dual is not None, "a gap is that of P and D")
         if self._messages() is not None:
             return
+        result = self.learner.result(state) if self.is_exact(state) else None
+        if result is not None and record.primal is not None and isfinite(record.primal):
+            found = self.objective.primal(result)
+            check_same("last P", record.primal, found, state.rounding, scale_of_losses(self.objective, result))
         w = getattr(state, "w", None)
         terms = 0.0 if w is None else scale_of_dual(self.objective, w)
         for name, stored, computed in (("last P", record.primal, primal), ("last D", record.dual, dual)):
