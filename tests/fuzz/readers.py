@@ -51,22 +51,30 @@ GRAPH = (
     '{"nodes": [["red"], [], {"blue": 2}], "edges": [[0, 1], [2, 1]], "labels": ["r", null, "b"]}\n'
     '{"nodes": [[1, 2], [0, 1], [1, 0], [0, 0]], "shape": [2, 2], "edge_features": [], "labels": ["a", "b", "a", 1]}\n'
 )
+RULES = (
+    '{"nodes": [["a"], ["b"]], "edges": [], "rules": [{"xor": [[0, "r"], [1, "r", false]]}, {"implies": [[0, "r"]], '
+    '"then": [1, "b"]}, {"budget": [[0, "r"]], "most": 1}, {"allowed": [["r", "b"]], "nodes": [0, 1]}]}\n'
+)
+CYCLE = "1\ta\t_\tX\t_\t_\t2\tx\t_\t_\n2\tb\t_\tX\t_\t_\t1\tx\t_\t_\n3\tc\t_\tX\t_\t_\t0\tx\t_\t_\n\n"
 # Samples of each format, by the name of its reader.
 SAMPLES: dict[str, list[str]] = {
     "read_columns": ["the D\ndog N\n\n-DOCSTART- X\n\na\tD\nb  N\n", "w\tB-X\nv\tI-X\n\n"],
-    "read_conllu": [CONLLU],
-    "read_conllx": [CONLLX],
+    "read_conllu": [CONLLU, CYCLE],
+    "read_conllx": [CONLLX, CYCLE],
     "read_brackets": ["(S (NP (N we)) (VP (V see) (NP-SBJ=1 (N cats) (-NONE- *))))\n( (X (Y a)\n (Z b)))\n"],
     "read_svmlight": [SVMLIGHT, "a,b 1:1\nc 2:1\n,d 3:2\n"],
     "read_svmlight_paths": ["a/b 1:1\na/c;d 2:1 # x\n", "4/6/2 1:0.5 2:1\n"],
     "read_ranking": [SVMLIGHT.replace("-1 ", "0 ")],
     "read_texts": ["a/b\tthe cat\nc\tthe dog\n", "a;b\ttext\n"],
     "read_descriptions": ["a/b\tthe cat\na\tanimals\n"],
-    "read_hierarchy": ["a b\na c\nc d\n", "a\tb\nb\tc\n"],
+    "read_hierarchy": ["a b\na c\nc d\n", "a\tb\nb\tc\n", "a/b\na/c/d\n"],
     "read_taxonomy": ["a b\na c\nc d\n", "1 2\n1 3\n3 4\n"],
     "read_fasta": [">one\nACGT\nAC\n>two x\nAC-T\n\n"],
     "read_pairs": ["ACGT\tA-GT\nGATC\tG-TC\n", "AC GT\n"],
-    "read_matrix": ["# in 1/2 Bit Units\n# gap_open=-10 gap_extend=-1\n   A  C  G\nA  4 -1 -2\nC -1  5 0\nG -2 0 6\n"],
+    "read_matrix": [
+        "# in 1/2 Bit Units\n# gap_open=-10 gap_extend=-1\n   A  C  G\nA  4 -1 -2\nC -1  5 0\nG -2 0 6\n",
+        "# scale = 0.5\n A C\nA 1 0\nC 0 1\n",
+    ],
     "read_nbest": [
         "0 ||| a b ||| d: -1.5 0 lm: -20.1 ||| -3.4\n0 ||| a ||| d: -1 0 lm: -2 ||| 0 ||| x\n1 ||| b ||| d: 1 2 lm: 3",
         "0 ||| a ||| Distortion0= -1.5 0 LM0= -20.1 wt_a~b= 1\n",
@@ -74,7 +82,7 @@ SAMPLES: dict[str, list[str]] = {
     ],
     "read_references": ["the house\na dog\n\n"],
     "read_alternatives": ["the D|N\ndog N\n\n", "0 1 2 a\n", "1|0 2|a b\n2|1 1|c\n"],
-    "read_graphs": [GRAPH],
+    "read_graphs": [GRAPH, RULES],
     "read_forests": [FOREST],
     "read_lattices": [LATTICE, "((('a',1.0,1),('b',-2.5,2),),(('*EPS*',0.5,1),),)\n"],
     "from_plf": ["((('a',1.0,1),('b',-2.5,2),),(('*EPS*',0.5,1),),)"],
