@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -78,6 +79,7 @@ class CliqueTreeStructure final : public FactorGraphStructure {
       return;
     }
     ys.clear();
+    check_sums(i, theta);
     of(i).kbest(
         theta, k,
         [&](double value, const int32_t* labeling) {
@@ -114,6 +116,16 @@ class CliqueTreeStructure final : public FactorGraphStructure {
 
   const ChainGraph* chain_of(int64_t i) const { return chains_[graph_of(i)].get(); }
   const CliqueTree& of(int64_t i) const { return *trees_[graph_of(i)]; }
+
+  // Ranks are those of sums of scores, which must be comparable.
+  void check_sums(int64_t i, const double* theta) const {
+    double total = 0;
+    for (int64_t k = 0; k < parts(i); ++k)
+      if (theta[k] != -kInfinity) total += std::fabs(theta[k]);
+    if (!(total < kInfinity))
+      throw InputError("example " + std::to_string(i) +
+                       ": sums of its scores would be infinite; scale the features, or lower C.");
+  }
 
   // Rejects a graph whose hard and listed factors allow no output.
   void expect_outputs(int64_t g) const {
