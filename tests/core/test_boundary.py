@@ -17,7 +17,7 @@ from margrave.features import ArcTemplates
 from margrave.losses import Hinge, Log
 from margrave.maps import ChainMap
 from margrave.structures import Chain
-from tests.registry import APPROXIMATE
+from tests.registry import APPROXIMATE, KINDS
 
 X = [[["a"], ["b"]], [["b"], ["a"], ["c"]], [["c"]]]
 Y = [["x", "y"], ["y", "x", "y"], ["x"]]
@@ -538,3 +538,29 @@ def test_names_that_are_no_text_are_refused_in_one_sentence() -> None:
     ):
         with pytest.raises(MargraveError, match="is not valid UTF-8"):
             ask()
+
+
+@pytest.mark.parametrize("score", [np.inf, np.nan, 1e308])
+def test_graphs_rank_outputs_by_scores_that_can_be_compared(score: float) -> None:
+    """Weights may give infinite scores, of which the search for the k best labelings read what is not there."""
+    for name in ("graph, loops", "graph, triples", "graph, hard factors", "graph, listed tuples"):
+        problem = next(kind for kind in KINDS if kind.name == name)(0, size=3).problem
+        w = np.full(problem.dim, score)
+        w[1::2] = -score
+        with pytest.raises(MargraveError, match=r"sums of its scores would be infinite"):
+            _core.kbest_all(problem, w, 3, 1)
+
+
+def test_a_problem_in_python_may_have_many_examples() -> None:
+    """Only the examples that were asked about have a place in memory."""
+
+    class Large(Problem):
+        def parts(self, i: int) -> int:
+            return i + 1
+
+    before = peak()
+    large = Large(2**31 - 1, 1)
+    assert [large.parts(i) for i in (0, 5, 3, 5)] == [1, 6, 4, 6]
+    with pytest.raises(MargraveError, match="offers no parts"):
+        _core.Problem(2**31 - 1, 1).parts(0)
+    assert peak() - before < 64 << 20

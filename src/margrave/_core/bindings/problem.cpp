@@ -59,15 +59,12 @@ struct PythonProblem final : Problem {
   // Cached per example: the number of parts must not change.
   int64_t parts(int64_t i) const override {
     const nb::gil_scoped_acquire gil;
-    if (parts_.empty()) parts_.assign(static_cast<size_t>(size()), -1);
-    int64_t& known = parts_[i];
-    if (known < 0) {
-      const auto n = result<int64_t>(call("parts", i), "parts(i) must return a whole number");
-      if (n < 0 || n > std::numeric_limits<int32_t>::max())
-        throw InputError("parts(i) must not be negative, nor huge.");
-      known = n;
-    }
-    return known;
+    const auto k = static_cast<size_t>(i);
+    if (k < parts_.size() && parts_[k] >= 0) return parts_[k];
+    const auto n = result<int64_t>(call("parts", i), "parts(i) must return a whole number");
+    if (n < 0 || n > std::numeric_limits<int32_t>::max()) throw InputError("parts(i) must not be negative, nor huge.");
+    if (k >= parts_.size()) parts_.resize(k + 1, -1);
+    return parts_[k] = n;
   }
   void score(int64_t i, const double* w, double* theta) const override {
     const nb::gil_scoped_acquire gil;
