@@ -1,4 +1,4 @@
-"""Real calls of the core, recorded while small models are trained, saved and loaded.
+"""Real calls of the core, recorded while small models are trained, asked and saved.
 
 A case must not change what other cases use. Arrays are therefore copied, and an object that calls change is kept as a
 recipe: the call that made it, and the calls that it has been part of since. A case makes such objects again. Everything
