@@ -50,7 +50,7 @@ RESULT = "defaults"
 ENGLISH = Bank("ud-english-ewt")
 BANKS = (Bank("ud-turkish-imst"), Bank("ud-greek-gdt"), Bank("ud-gothic-proiel"))
 WORDS, ENGLISH_WORDS = 5_000, 8_000  # of a treebank, about; a quarter is held out
-SENTENCES, LONGEST = 400, 25  # of a treebank of constituents; a quarter is held out
+SENTENCES, MOST_WORDS = 400, 25  # of a treebank of constituents; a quarter is held out
 PER_FAMILY, LONGEST = 5, 200  # proteins of a family, and letters of a protein
 FEW = 30  # pairs of proteins of a small training set
 PROTEIN_FOLDS, GRAPH_FOLDS = 3, 4
@@ -303,7 +303,7 @@ def set_scores(held_out: Any, predicted: Any) -> dict[str, float]:
 
 def bracket_folds(corpus: str) -> list[Fold]:
     """Evenly spaced training sentences that are not long, the last quarter held out."""
-    trees = constituents(corpus, "train", LONGEST)
+    trees = constituents(corpus, "train", MOST_WORDS)
     return [last_held_out(trees[:: len(trees) // SENTENCES][:SENTENCES])]
 
 
