@@ -18,7 +18,7 @@ CORPORA = ()
 RESULT = "few_images"
 LABELS, IMAGES, SIDE = (3, 5, 8, 14), (2, 4, 8), 8
 SEEDS = range(4)
-MODELS = {"pixels": {"edges": False}, "bp": {"inference": "bp"}, "trw": {"inference": "trw"}}
+MODELS: dict[str, dict[str, Any]] = {"pixels": {"edges": False}, "bp": {"inference": "bp"}, "trw": {"inference": "trw"}}
 
 
 def measure() -> Result:
