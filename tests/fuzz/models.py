@@ -42,6 +42,7 @@ def small_model(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """The header and the arrays of a small model."""
     path = scratch() / "base"
     options.cases()[name].fit().save(path)
+    load(path)  # If it were refused, so would every changed one, and nothing would be tried.
     return model_file.read(path)
 
 

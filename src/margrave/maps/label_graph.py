@@ -70,17 +70,17 @@ class LabelGraphMap(FeatureMap[_core.Tokens, _core.FactorGraphStructure]):
         """The core's map of these rows."""
         if not self.learned:
             raise MargraveError("features are learned from labeled examples, and there are no labels.")
-        if len(bound.arities):  # Without examples, there is no graph to compare with.
-            self._check_sizes(*_sizes(bound))
+        if len(bound.arities):  # Without examples, there is no graph.
+            self.check_graph(*_sizes(bound))
         present, cases = np.array([-1, 0], dtype=np.int32), np.arange(4, dtype=np.int32)
         of_edges = rows if self.pair_attributes else _constant(rows)
         groups: list[Any] = [(self.attributes, 1, present, rows, True)] * self.labels
         groups += [(self._edge_attributes, 4, cases, of_edges, True)] * self.edges
         return _core.factor_map(bound, np.arange(len(bound.arities), dtype=np.int32), groups)
 
-    def _check_sizes(self, labels: int, edges: int) -> None:
-        """Refuse features that were learned for another graph."""
-        if (labels, edges) != (self.labels, self.edges):
+    def check_graph(self, labels: int, edges: int) -> None:
+        """Refuse a graph with other numbers of labels and edges than that of the training data."""
+        if (self.labels, self.edges) != (labels, edges):
             raise MargraveError(
                 f"the features were learned for {self.labels} labels and {self.edges} edges, and there are {labels} "
                 f"and {edges}."
@@ -97,13 +97,11 @@ class LabelGraphMap(FeatureMap[_core.Tokens, _core.FactorGraphStructure]):
 
     def top(self, w: Weights, columns: Sequence[Any], n: int) -> dict[Any, Ranked]:
         """The attributes with the largest weights for each label."""
-        self._check_sizes(len(columns), self.edges)
         names = ["intercept", *self.encoder.names()]
         return {label: largest(names, row, n) for label, row in zip(columns, self.tables(w)[0], strict=True)}
 
     def blocks(self, columns: Sequence[Any], tuples: Sequence[Any]) -> list[Block]:
         """Those of the labels, and those of the edges by the presence of both labels."""
-        self._check_sizes(len(columns), len(tuples))
         names = ["intercept", *self.encoder.names()]
         cells = np.arange(self.labels * len(names))
         of_labels = Block("label", names, columns, cells % len(names), cells // len(names))

@@ -1,5 +1,6 @@
 """Models that predict several labels per example, with scores for pairs of labels."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,10 @@ class MultiLabelModel(MultiLabelSettings, RowModel, ApproximateModel, saved_as="
         right = sum(len(set(a) & set(b)) for a, b in zip(gold, predicted, strict=True))
         both = sum(map(len, gold)) + sum(map(len, predicted))
         return 2 * right / both if both else 1.0
+
+    def _set_learned(self, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+        super()._set_learned(header, arrays)
+        self.map_.check_graph(len(self.outputs_.labels), len(self._structure(Examples([])).edges(self.outputs_)))
 
     def _set_weights(self, w: NDArray[np.float64]) -> None:
         super()._set_weights(w)
