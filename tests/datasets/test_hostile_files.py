@@ -283,3 +283,9 @@ def test_a_line_without_an_end_is_refused_before_it_fills_the_memory(
     if Path("/dev/zero").exists():
         with pytest.raises(DataError, match="line 1: the line has more than"):
             list(read_lines("/dev/zero"))
+
+
+def test_a_byte_order_mark_that_is_part_of_a_word_is_read_again(tmp_path: Path) -> None:
+    sentences = [[("\ufeff", "X"), ("a", "Y")]]
+    datasets.write_columns(tmp_path / "words", sentences)
+    assert [[tuple(row) for row in rows] for rows in datasets.read_columns(tmp_path / "words")] == sentences

@@ -20,6 +20,7 @@ from margrave.room import VARIABLE, longest_line
 TextSource = str | PathLike[str] | IO[str]
 
 _GZIP_MAGIC = b"\x1f\x8b"
+_MARK = BOM_UTF8.decode()
 _PIECE, _GZIP_PIECE = 1 << 18, 1 << 13  # bytes
 _ESCAPED_BYTE = re.compile("[\udc80-\udcff]")  # how "surrogateescape" marks a byte that it could not decode
 
@@ -189,7 +190,9 @@ def write_lines(path: str | PathLike[str], lines: Iterable[str]) -> None:
             gzip.GzipFile("", "wb", fileobj=file, mtime=0) if packed else nullcontext(file) as binary,
         ):
             text = TextIOWrapper(binary, encoding="utf-8", newline="\n")
-            for line in lines:
+            for number, line in enumerate(lines):
+                if number == 0 and line.startswith(_MARK):
+                    text.write(_MARK)  # Readers drop one, and the other is part of the line.
                 text.write(line + "\n")
             text.detach()  # This writes the rest of the buffer.
     except UnicodeEncodeError as error:
