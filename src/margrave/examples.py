@@ -92,6 +92,9 @@ class Examples:
         return replace(self, X=some(self.X, chosen), Y=some(self.Y, chosen), extras=extras)
 
 
+_ENCODED = _core.ColumnTable | _core.TreeAttributes  # examples that the core holds
+
+
 def check_holds(what: str, values: Any) -> None:
     """Refuse what holds no values, such as None, a number or a text.
 
@@ -104,8 +107,8 @@ def check_holds(what: str, values: Any) -> None:
     several = hasattr(values, "__iter__") or hasattr(values, "__array__")
     if count(values) is None:
         holds = several and not isinstance(values, texts_and_types) and getattr(values, "shape", None) != ()
-    else:  # what has a length need not be a list, such as an encoded sequence
-        holds = several or hasattr(values, "__getitem__") or isinstance(values, _core.ColumnTable)
+    else:  # What has a length need not be a list, such as an encoded sequence.
+        holds = several or hasattr(values, "__getitem__") or isinstance(values, _ENCODED)
     if not holds:
         raise MargraveError(f"{what}, not {type(values).__name__}.")
 

@@ -50,7 +50,7 @@ def predict(values: dict[str, Any]) -> None:
         if to_file:
             from margrave.datasets.opening import write_lines
 
-            write_lines(output, chain.from_iterable(lines))
+            write_lines(output, chain.from_iterable(lines), marked=True)
         else:
             for of_batch in lines:
                 write("\n".join(of_batch))

@@ -180,8 +180,15 @@ def _reporting(name: str, encoding: str, lines_read: Callable[[], int]) -> Itera
         raise DataError(name, None, f"cannot be read: {error.strerror or error}.") from error
 
 
-def write_lines(path: str | PathLike[str], lines: Iterable[str]) -> None:
-    """Write lines as UTF-8 under a temporary name that becomes `path` once complete; gzip if the name ends in .gz."""
+def write_lines(path: str | PathLike[str], lines: Iterable[str], *, marked: bool = False) -> None:
+    """Write lines as UTF-8 under a temporary name that becomes `path` once complete; gzip if the name ends in .gz.
+
+    Parameters
+    ----------
+    path : the file.
+    lines : the lines, without their ends.
+    marked : whether a byte order mark before the first line is one, and not the beginning of a word.
+    """
     packed = os.fspath(path).endswith(".gz")
     try:
         with (
@@ -191,7 +198,7 @@ def write_lines(path: str | PathLike[str], lines: Iterable[str]) -> None:
         ):
             text = TextIOWrapper(binary, encoding="utf-8", newline="\n")
             for number, line in enumerate(lines):
-                if number == 0 and line.startswith(_MARK):
+                if number == 0 and line.startswith(_MARK) and not marked:
                     text.write(_MARK)  # Readers drop one, and the other is part of the line.
                 text.write(line + "\n")
             text.detach()  # This writes the rest of the buffer.

@@ -100,11 +100,12 @@ class PrimalState(State):
         P. The same holds if inference is approximate: gradients from several weights need not bound one convex
         function then.
         """
-        gap = self.primal - self.dual
+        own = self.own_gap()
+        gap = own if self.dual == self.primal - own else self.primal - self.dual
         if self.objective.problem.exact and gap > 0:
             return self.primal, self.dual, gap
         error = self.objective.rounding.of_primal(self.primal, self.norm(self.w))
-        gap = self.own_gap() + (self.primal - lowered(self.primal, error))
+        gap = own + (self.primal - lowered(self.primal, error))
         return self.primal, self.primal - gap, gap
 
     def verify(self) -> None:
