@@ -22,10 +22,12 @@ if "libasan" not in os.environ.get("LD_PRELOAD", ""):  # which maps all of the a
 """
 
 
-# A process that was started in the background of a script ignores Ctrl-C, and so do the processes that it starts. The
-# tests of Ctrl-C would then wait for ever.
+# A process that was started in the background of a script ignores Ctrl-C, and one under nohup ignores SIGHUP; so do the
+# processes that they start. The tests of these signals would then wait for ever.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
