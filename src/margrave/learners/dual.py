@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
-from margrave.errors import Message, setting
+from margrave.errors import MargraveError, Message, setting
 from margrave.learners.objective import Objective, Objectives, State, Step, Weights
 from margrave.learners.resuming import check_same, check_that, expected_costs, scale_of_weights
 from margrave.learners.rounding import lowered
@@ -84,7 +84,7 @@ class DualState(State):
 
     def compute_again(self) -> None:
         """Compute w, and what else sums the steps of all passes, from alpha."""
-        raise NotImplementedError
+        raise MargraveError(f"the state {type(self).__name__} does not say how to compute its sums again.")
 
     def settle(self) -> None:
         """After a pass: compute sums of steps again where their rounding errors are not negligible in D."""

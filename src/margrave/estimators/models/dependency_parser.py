@@ -321,7 +321,7 @@ def head_of(word: Any) -> Any:
 
 
 def heads_of(trees: Any) -> Any:
-    """The heads of each tree; what is no list of trees stays as it is."""
+    """The heads of each tree; anything that is not a list of trees stays as it is."""
     if not has_length(trees):
         return trees
     return [[head_of(word) for word in tree] if has_length(tree) else tree for tree in trees]
