@@ -10,6 +10,7 @@ import pytest
 
 from margrave import Kernel, LinearClassifier, MargraveError, memory
 from margrave.datasets import read_svmlight
+from tests.sanitized import OWN_MEMORY, SANITIZED
 
 CLASSES = 100_000
 
@@ -141,6 +142,7 @@ def test_the_kernels_of_landmarks_are_refused_if_there_is_less_memory(monkeypatc
         LinearClassifier(kernel=Kernel("rbf", nystroem=400)).fit(X, [i % 2 for i in range(400)])
 
 
+@pytest.mark.skipif(SANITIZED, reason=OWN_MEMORY)
 @pytest.mark.parametrize("cost", ["ZeroOne()", "Hamming()", "Tree(taxonomy)"])
 def test_costs_that_are_functions_never_become_matrices(cost: str) -> None:
     """A matrix of all pairs of these classes would take 80 GB."""
@@ -191,6 +193,7 @@ print(resident() - before)
 """
 
 
+@pytest.mark.skipif(SANITIZED, reason=OWN_MEMORY)
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the system does not show the memory of a process")
 @pytest.mark.parametrize(("labels", "tokens"), [(12, 200_000), (45, 40_000), (90, 16_000)])
 def test_online_eg_takes_as_much_memory_as_it_says_and_less_if_compact(labels: int, tokens: int) -> None:

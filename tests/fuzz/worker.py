@@ -21,12 +21,13 @@ from math import inf
 from pathlib import Path
 from typing import IO, Any
 
+from tests.sanitized import SANITIZED
+
 MEMORY = 2 << 30  # bytes of address space that a worker may take beyond those that it begins with
 GROWTH = 1 << 29  # bytes of memory that a case may take: its data are a few kilobytes
 PASSED = ("read", "checksum", "header")  # the checks that are counted
 STATE = struct.Struct(f"{5 + len(PASSED)}q")  # job, seed, answers, refusals, failures, and the checks that were passed
 RESTART = 75  # the exit code after a case that took too much memory
-SANITIZED = "libasan" in os.environ.get("LD_PRELOAD", "") or "libtsan" in os.environ.get("LD_PRELOAD", "")
 
 
 class State:

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.fuzz.targets import Case, Outcome
-from tests.fuzz.worker import PASSED, RESTART, SANITIZED, STATE
+from tests.fuzz.worker import PASSED, RESTART, STATE
+from tests.sanitized import SANITIZED
 
 SECONDS = 100.0 if SANITIZED else 10.0  # sanitizers slow the core down
 WALL_SECONDS = 120.0  # much more, because other processes can keep a busy machine

@@ -422,7 +422,7 @@ def test_in_the_end_no_constraint_is_violated_by_more_than_epsilon(setup: Setup,
     epsilon = 0.05
     solution = solve(CuttingPlane(variant=name, epsilon=epsilon), setup, tol=0.0)
     assert solution.converged
-    assert "epsilon 0.05" in solution.reason or solution.certificate.gap == 0
+    assert "epsilon 0.05" in solution.reason or solution.certificate.gap <= 0
     alpha = multipliers(setup, solution)
     for a, x in zip(alpha, setup.examples, strict=True):
         H = setup.form.violations(x, solution.w)

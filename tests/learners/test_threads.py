@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from tests.sanitized import OWN_MEMORY, SANITIZED
+
 resource = pytest.importorskip("resource", reason="this system has no limits of resources to set")
 
 STACK = 2**31  # of a thread, which takes address space only: so few of them fit into what a process may have
@@ -22,6 +24,7 @@ for learner in ({"loss": "log", "learner": "lbfgs"}, {"loss": "hinge", "learner"
 """
 
 
+@pytest.mark.skipif(SANITIZED, reason=OWN_MEMORY)
 @pytest.mark.parametrize("most", [0, 2])
 def test_fewer_threads_than_asked_for_give_the_same_bits(most: int) -> None:
     space = STACK * most + STACK * 3 // 4

@@ -68,6 +68,8 @@ class _State(PrimalState):
 
     def advance(self, formula: str) -> bool:
         """Move to the next point; False if no point differs from this one in floating-point numbers."""
+        if self.stalled >= MOST_STALLED:  # Asked once more, the answer is the same.
+            return False
         found = self.search()
         if found is None and self.reach:  # Rounding made the direction useless: restart from the gradient.
             self.restart()

@@ -119,6 +119,8 @@ class _State(PrimalState):
 
     def advance(self) -> bool:
         """Move to the next point; False if no point differs from this one in floating-point numbers."""
+        if self.stalled >= MOST_STALLED:  # Asked once more, the answer is the same.
+            return False
         d = self.direction()
         down = self.dot(self.slope, d)
         if not down < 0:  # Rounding made the curvature useless: restart from the gradient.
