@@ -130,7 +130,8 @@ class DualState(State):
 def dual_value(objective: Objective, cost: Weights, entropy: Weights) -> float:
     """sum_i C_i (gamma c_i + H_i / beta): D without its norm."""
     loss = objective.loss
-    return float(objective.weights() @ (loss.gamma * cost + (entropy / loss.beta if loss.smooth else 0.0)))
+    with np.errstate(invalid="ignore"):  # Marginals of wild steps can overflow, which the run refuses.
+        return float(objective.weights() @ (loss.gamma * cost + (entropy / loss.beta if loss.smooth else 0.0)))
 
 
 def dual_of(objective: Objective, w: Weights, value: float, error: float) -> float:
