@@ -51,7 +51,8 @@ class Answers(list[str]):
             raise MargraveError(f"the label of an alternative must be that of a span, not {quoted(label)}.")
         if not 0 <= found.start < found.stop <= len(self):
             raise MargraveError(
-                f"the alternative {label} from {start} to {stop} is not a span of a sequence of {len(self)} tokens."
+                f"the alternative {shortened(label)} from {start} to {stop} is not a span of a sequence of {len(self)} "
+                "tokens."
             )
         return found
 

@@ -10,7 +10,7 @@ from margrave.data.graphs import Graph, LabeledGraph, grid_edges, with_numbers
 from margrave.data.rules import Allowed, AtMostOne, Budget, Forbidden, Implies, Or, Rule, Xor
 from margrave.datasets.json_lines import json_line, parse_json
 from margrave.datasets.opening import TextSource, read_lines, source_name, write_lines
-from margrave.errors import DataError, MargraveError, quoted
+from margrave.errors import DataError, MargraveError, quoted, shortened
 
 # How lines name rules, and what else each of them needs.
 _RULES: dict[str, tuple[Callable[..., Rule], str | None]] = {
@@ -131,7 +131,8 @@ def _rule(fields: Any, nodes: int) -> Rule:
     kind, more = _RULES[names[0]]
     expected = [names[0], *([] if more is None else [more])]
     if set(fields) != set(expected):
-        raise MargraveError(f"{quoted(names[0])} has the keys {' and '.join(expected)}, not {', '.join(fields)}.")
+        found = shortened(", ".join(fields))
+        raise MargraveError(f"{quoted(names[0])} has the keys {' and '.join(expected)}, not {found}.")
     listed = fields[names[0]]
     if not isinstance(listed, list) or not listed:
         raise MargraveError(f"{quoted(names[0])} must have a list that is not empty.")
