@@ -5,7 +5,6 @@ import json
 import os
 import subprocess
 import sys
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
@@ -192,6 +191,7 @@ def test_a_run_stopped_after_every_pass_has_the_bits_of_one_that_never_was(
             assert bits(resumed) == bits(whole)
 
 
+@pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", ["cutting-plane", "one-slack", "bcfw", "mira", "kbest-mira", "smo"])
 @pytest.mark.parametrize("seed", range(8))
 def test_real_features_leave_no_trace_of_what_was_computed_before(name: str, seed: int, tmp_path: Path) -> None:
@@ -204,15 +204,14 @@ def test_real_features_leave_no_trace_of_what_was_computed_before(name: str, see
         model = Reranker("hinge", C=C, learner=name, tol=1e-8, max_iter=passes, n_jobs=1)
         return model.fit(X, [0] * len(X), checkpoint=path)
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        whole = fit(30, None)
-        fit(first, tmp_path / "run")
-        resumed = fit(30, tmp_path / "run")
+    whole = fit(30, None)
+    fit(first, tmp_path / "run")
+    resumed = fit(30, tmp_path / "run")
     assert resumed.coef_.tobytes() == whole.coef_.tobytes()
     assert resumed.stop_reason_ == whole.stop_reason_
 
 
+@pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("given", [None, [0.0, 3.0, 0.5, 2.0]], ids=["no costs", "costs"])
 @pytest.mark.parametrize(
     ("name", "beta"), [("bcfw", 1.0), ("bcfw", inf), ("smo", inf), ("smo-eg", inf), ("eg", 1.0), ("printed-eg", inf)]
@@ -231,19 +230,11 @@ def test_the_zero_one_cost_takes_the_place_of_given_costs(
         model = Reranker(loss, C=5.0, learner=learner, tol=1e-8, max_iter=passes, n_jobs=1)
         return model.fit(X, [0] * 6, checkpoint=path, **more)
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        other = fit("lbfgs" if beta < inf else "cutting-plane", 1000)
-        fit(name, 2, tmp_path / "run")
-        resumed = fit(name, 300, tmp_path / "run")
+    other = fit("lbfgs" if beta < inf else "cutting-plane", 1000)
+    fit(name, 2, tmp_path / "run")
+    resumed = fit(name, 300, tmp_path / "run")
     assert resumed.certificate_.dual <= other.certificate_.primal * (1 + 1e-6)
-    assert resumed.coef_.tobytes() == fit_quietly(fit, name).coef_.tobytes()
-
-
-def fit_quietly(fit: Callable[[str, int], Any], name: str) -> Any:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return fit(name, 300)
+    assert resumed.coef_.tobytes() == fit(name, 300).coef_.tobytes()
 
 
 def test_a_run_of_mira_that_its_gap_ends_can_go_on(path: Path) -> None:
